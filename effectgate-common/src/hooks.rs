@@ -1,0 +1,128 @@
+//! The hook table: the one source for what is attached where. Attachment,
+//! feature probes, the document of hooks (`cargo xtask schema`) and the list
+//! of cases that the kernel tests must have all derive from it.
+
+/// Where a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// A BTF-typed raw tracepoint.
+    TracePoint(&'static str),
+    /// An LSM hook (`security/security.c`).
+    Lsm(&'static str),
+    /// A cgroup socket-address hook, at the root of the cgroup v2 hierarchy.
+    SockAddr(SockAddr),
+    /// A cgroup socket hook, at the root of the cgroup v2 hierarchy.
+    Sock(Sock),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SockAddr {
+    Connect4,
+    Connect6,
+    SendMsg4,
+    SendMsg6,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sock {
+    PostBind4,
+    PostBind6,
+}
+
+/// Which backends attach a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Every,
+    Lsm,
+    TracePoint,
+}
+
+/// What a hook serves; the metric label of its effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// Which tasks belong to a job.
+    Identity,
+    File,
+    Exec,
+    Net,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Hook {
+    /// Name of the program in the kernel object.
+    pub program: &'static str,
+    pub attach: Attach,
+    pub on: On,
+    pub serves: Serves,
+    /// First kernel that has it; older ones attach without it.
+    pub since: (u8, u8),
+    /// What it contributes, for the document of hooks.
+    pub doc: &'static str,
+}
+
+const fn row(
+    program: &'static str,
+    attach: Attach,
+    on: On,
+    serves: Serves,
+    since: (u8, u8),
+    doc: &'static str,
+) -> Hook {
+    Hook { program, attach, on, serves, since, doc }
+}
+
+#[rustfmt::skip]
+use Attach::{Lsm, Sock as S, SockAddr as A, TracePoint as T};
+
+/// Every hook of every backend.
+#[rustfmt::skip]
+pub const HOOKS: &[Hook] = &[
+    row("task_fork", T("sched_process_fork"), On::Every, Serves::Identity, (5, 5), "a child inherits its parent's job; CLONE_INTO_CGROUP is noticed"),
+    row("task_exec", T("sched_process_exec"), On::Every, Serves::Exec, (5, 5), "the file that runs, its arguments and environment"),
+    row("task_exit", T("sched_process_exit"), On::Every, Serves::Identity, (5, 5), "the last thread of a process ended"),
+    row("cgroup_move", T("cgroup_attach_task"), On::Every, Serves::Identity, (5, 5), "a task enters or leaves a job's cgroup"),
+
+    row("connect4", A(SockAddr::Connect4), On::Every, Serves::Net, (4, 17), "IPv4 connect, TCP Fast Open and io_uring included"),
+    row("connect6", A(SockAddr::Connect6), On::Every, Serves::Net, (4, 17), "IPv6 connect"),
+    row("sendmsg4", A(SockAddr::SendMsg4), On::Every, Serves::Net, (4, 18), "unconnected IPv4 sendto, sendmsg, sendmmsg"),
+    row("sendmsg6", A(SockAddr::SendMsg6), On::Every, Serves::Net, (4, 18), "unconnected IPv6 sendto, sendmsg, sendmmsg"),
+    row("bind4", S(Sock::PostBind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, with the port that the kernel gave"),
+    row("bind6", S(Sock::PostBind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, with the port that the kernel gave"),
+
+    row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
+
+    row("file_open", Lsm("file_open"), On::Lsm, Serves::File, (5, 7), "every open, io_uring and handles included"),
+    row("path_mknod", Lsm("path_mknod"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_mkdir", Lsm("path_mkdir"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_symlink", Lsm("path_symlink"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_link", Lsm("path_link"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_rename", Lsm("path_rename"), On::Lsm, Serves::File, (5, 7), "the mount for the rename that follows"),
+    row("path_unlink", Lsm("path_unlink"), On::Lsm, Serves::File, (5, 7), "the mount for the removal that follows"),
+    row("path_rmdir", Lsm("path_rmdir"), On::Lsm, Serves::File, (5, 7), "the mount for the removal that follows"),
+    row("inode_create", Lsm("inode_create"), On::Lsm, Serves::File, (5, 7), "a regular file comes into being"),
+    row("inode_mknod", Lsm("inode_mknod"), On::Lsm, Serves::File, (5, 7), "a FIFO, socket or device comes into being"),
+    row("inode_mkdir", Lsm("inode_mkdir"), On::Lsm, Serves::File, (5, 7), "a directory comes into being"),
+    row("inode_symlink", Lsm("inode_symlink"), On::Lsm, Serves::File, (5, 7), "a symbolic link comes into being"),
+    row("inode_link", Lsm("inode_link"), On::Lsm, Serves::File, (5, 7), "a hard link comes into being"),
+    row("inode_rename", Lsm("inode_rename"), On::Lsm, Serves::File, (5, 7), "a name moves"),
+    row("inode_unlink", Lsm("inode_unlink"), On::Lsm, Serves::File, (5, 7), "a name is removed"),
+    row("inode_rmdir", Lsm("inode_rmdir"), On::Lsm, Serves::File, (5, 7), "a directory is removed"),
+    row("path_truncate", Lsm("path_truncate"), On::Lsm, Serves::File, (5, 7), "truncate by name; before 6.2 also ftruncate"),
+    row("file_truncate", Lsm("file_truncate"), On::Lsm, Serves::File, (6, 2), "ftruncate and O_TRUNC"),
+    row("path_chmod", Lsm("path_chmod"), On::Lsm, Serves::File, (5, 7), "chmod, by name or descriptor"),
+    row("path_chown", Lsm("path_chown"), On::Lsm, Serves::File, (5, 7), "chown, by name or descriptor"),
+];
+
+impl Hook {
+    /// Whether `backend` attaches this row on a kernel of this version.
+    #[must_use]
+    pub const fn attached(&self, lsm: bool, kernel: (u8, u8)) -> bool {
+        let backend = match self.on {
+            On::Every => true,
+            On::Lsm => lsm,
+            On::TracePoint => !lsm,
+        };
+        backend && (kernel.0 > self.since.0 || kernel.0 == self.since.0 && kernel.1 >= self.since.1)
+    }
+}

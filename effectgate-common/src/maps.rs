@@ -1,0 +1,77 @@
+//! Keys and values of the maps that user space fills and kernel programs read.
+
+use core::mem::size_of;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The job number under which the daemon's own registrar thread is labelled:
+/// a file that it opens becomes a root (see [`Registrar`]).
+pub const REGISTRAR_JOB: u64 = u64::MAX;
+
+/// Effect classes, the index of [`LostKey::class`].
+pub mod class {
+    pub const FILE: u32 = 0;
+    pub const EXEC: u32 = 1;
+    pub const ENV: u32 = 2;
+    pub const NET: u32 = 3;
+    pub const GUARD: u32 = 4;
+    pub const COUNT: u32 = 5;
+}
+
+/// Value of `ROOTS`, keyed by inode pointer.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Root {
+    /// Compared on every hit, against reuse of the pointer.
+    pub ino: u64,
+    pub dev: u32,
+    /// The root's number, never 0, never used twice.
+    pub id: u32,
+}
+
+/// Key of `GRANTS`: the job may change what lies below the root.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Grant {
+    pub job: u64,
+    pub root: u32,
+    pub reserved: u32,
+}
+
+/// Key of `LOST`, whose values count records that did not fit the ring.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct LostKey {
+    pub job: u64,
+    /// One of [`class`].
+    pub class: u32,
+    pub reserved: u32,
+}
+
+/// The one value of `REGISTRAR`: how user space learns the inode pointer of a
+/// directory it holds open. The daemon writes `id`, opens the directory, and
+/// reads the answer.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Registrar {
+    /// The number that the next opened file gets as a root.
+    pub id: u32,
+    pub reserved: u32,
+    /// Answer: the inode pointer, 0 while no open was seen.
+    pub inode: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Root>() == 16);
+    assert!(size_of::<Grant>() == 16);
+    assert!(size_of::<LostKey>() == 16);
+    assert!(size_of::<Registrar>() == 16);
+};

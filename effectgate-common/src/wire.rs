@@ -1,0 +1,304 @@
+//! Records on the ring.
+//!
+//! A record is a [`Header`], one fixed body chosen by [`Header::kind`], and a
+//! tail of bytes that the body's [`Span`]s point into. All integers are in the
+//! machine's byte order. A record's discriminants are plain integers: a value
+//! that this version does not know stays representable and is reported, never
+//! misread.
+
+use core::mem::{offset_of, size_of};
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Largest tail of one record, in bytes: two paths and two names of 4 KiB.
+pub const TAIL_MAX: usize = 16 * 1024;
+/// Longest path or name kept, in bytes; longer ones are marked truncated.
+pub const PATH_MAX: usize = 4096;
+/// Path components followed towards the root before the walk gives up and
+/// marks the object [`obj::UNKNOWN`].
+pub const WALK_MAX: usize = 128;
+/// Bytes of argument or environment strings in one [`ArgsBody`] record.
+pub const ARGS_CHUNK: usize = 4096;
+/// Most chunks sent for one argument or environment block; what lies beyond is
+/// marked truncated.
+pub const ARGS_CHUNKS_MAX: usize = 32;
+
+/// Bytes `offset..offset + len` of the record's tail.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Span {
+    /// From the first byte of the tail.
+    pub offset: u32,
+    /// In bytes; 0 when there is nothing.
+    pub len: u32,
+}
+
+/// The first bytes of every record.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Header {
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub ts: u64,
+    /// The job's number, given by the daemon when the job starts.
+    pub job: u64,
+    /// Thread group (what user space calls the process id), initial namespace.
+    pub pid: u32,
+    /// Thread id, initial namespace.
+    pub tid: u32,
+    /// Real user id.
+    pub uid: u32,
+    /// Real group id.
+    pub gid: u32,
+    /// One of [`kind`].
+    pub kind: u16,
+    /// One of [`op`], for the kinds that have one.
+    pub op: u16,
+    /// Whole record including its tail, in bytes.
+    pub len: u32,
+    /// `task_struct::comm`, NUL-padded.
+    pub comm: [u8; 16],
+}
+
+/// What a record is about.
+pub mod kind {
+    /// [`super::ForkBody`]
+    pub const FORK: u16 = 1;
+    /// [`super::ExecBody`]
+    pub const EXEC: u16 = 2;
+    /// [`super::ExitBody`]
+    pub const EXIT: u16 = 3;
+    /// [`super::ArgsBody`], argument strings of the exec just before
+    pub const ARGV: u16 = 4;
+    /// [`super::ArgsBody`], environment strings of the exec just before
+    pub const ENVP: u16 = 5;
+    /// [`super::FileBody`]
+    pub const FILE: u16 = 6;
+    /// [`super::NetBody`]
+    pub const NET: u16 = 7;
+    /// [`super::GuardBody`]
+    pub const GUARD: u16 = 8;
+}
+
+/// What was done to a file, a socket, or the observer's own ground.
+pub mod op {
+    pub const OPEN_READ: u16 = 1;
+    /// Opened for writing (`FMODE_WRITE`), whether or not it existed.
+    pub const OPEN_WRITE: u16 = 2;
+    /// Came into being by `open(O_CREAT)` or `mknod`.
+    pub const CREATE: u16 = 3;
+    pub const MKDIR: u16 = 4;
+    pub const RMDIR: u16 = 5;
+    pub const UNLINK: u16 = 6;
+    /// `object` the old name, `other` the new one.
+    pub const RENAME: u16 = 7;
+    /// `object` the existing file, `other` the new name.
+    pub const LINK: u16 = 8;
+    pub const SYMLINK: u16 = 9;
+    pub const TRUNCATE: u16 = 10;
+    pub const CHMOD: u16 = 11;
+    pub const CHOWN: u16 = 12;
+
+    pub const CONNECT: u16 = 32;
+    pub const BIND: u16 = 33;
+    /// `sendto`/`sendmsg` to an address, on a socket not connected.
+    pub const SEND: u16 = 34;
+
+    /// An io_uring was set up: its operations pass no system-call tracepoint.
+    pub const IO_URING: u16 = 64;
+    /// A system call through the 32-bit entry: its arguments are not decoded.
+    pub const COMPAT_SYSCALL: u16 = 65;
+    /// A task entered the job's cgroup from outside.
+    pub const ENTERED: u16 = 66;
+    /// A task of the job was moved to a cgroup outside the job's.
+    pub const ESCAPED: u16 = 67;
+}
+
+/// Flags of a [`FileObject`].
+pub mod obj {
+    /// The walk hit its bound or could not read: whether the object lies below
+    /// a root is not known.
+    pub const UNKNOWN: u32 = 1 << 0;
+    /// `path` was cut, at the end nearest the file system's root.
+    pub const PATH_TRUNCATED: u32 = 1 << 1;
+    /// Part of `path` or `name` could not be read.
+    pub const PATH_UNREADABLE: u32 = 1 << 2;
+    /// Lives on a mount internal to the kernel (memfd, pipe, socket).
+    pub const INTERNAL: u32 = 1 << 3;
+    /// The directory entry is unlinked.
+    pub const UNLINKED: u32 = 1 << 4;
+    /// Nothing but system-call arguments is known: `path` is the directory the
+    /// name was relative to (also the object that `root` speaks of), `name` the
+    /// string that was passed.
+    pub const ARGUMENT: u32 = 1 << 5;
+    /// The path ends at the root of a mount that is not attached to the
+    /// initial mount tree.
+    pub const DETACHED: u32 = 1 << 6;
+    /// The process has another root directory than the host's.
+    pub const CHROOT: u32 = 1 << 7;
+}
+
+/// A file, directory or directory entry, as the kernel holds it.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct FileObject {
+    /// `inode::i_ino`; 0 for a name that does not exist yet.
+    pub ino: u64,
+    /// `super_block::s_magic` (`linux/magic.h`).
+    pub magic: u64,
+    /// `super_block::s_dev`, the kernel's encoding (major << 20 | minor).
+    pub dev: u32,
+    /// `inode::i_rdev`, same encoding; 0 unless a device.
+    pub rdev: u32,
+    /// `inode::i_mode`: type and permission bits.
+    pub mode: u32,
+    /// `inode::i_nlink`
+    pub nlink: u32,
+    /// The nearest root above it that was granted to the job; 0 for none.
+    pub root: u32,
+    /// Bits of [`obj`].
+    pub flags: u32,
+    /// Components from the file towards the root, each ended by NUL, and none
+    /// for the root directory itself.
+    pub path: Span,
+    /// A string given by the process, without its NUL.
+    pub name: Span,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct FileBody {
+    pub object: FileObject,
+    /// The second object of a rename or link; all zero otherwise.
+    pub other: FileObject,
+    /// `file::f_mode` of an open; 0 otherwise.
+    pub f_mode: u32,
+    /// `file::f_flags` of an open, the new mode of a chmod or mknod.
+    pub f_flags: u32,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ForkBody {
+    /// `task_struct::start_boottime` of the child, nanoseconds.
+    pub start: u64,
+    /// The new process.
+    pub pid: u32,
+    /// Its parent, which `CLONE_PARENT` makes differ from the header's pid.
+    pub ppid: u32,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ExecBody {
+    /// The file that runs; for a script, the interpreter.
+    pub file: FileObject,
+    /// `task_struct::start_boottime` of the process, nanoseconds.
+    pub start: u64,
+    /// Size of the argument block, in bytes; it follows in [`kind::ARGV`].
+    pub argv_len: u32,
+    /// Size of the environment block, in bytes; it follows in [`kind::ENVP`].
+    pub envp_len: u32,
+    /// What was asked for (`linux_binprm::filename`): for a script, the script.
+    pub filename: Span,
+    pub ppid: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ExitBody {
+    /// `task_struct::exit_code`: status in bits 8 to 15, signal in bits 0 to 6.
+    pub code: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ArgsBody {
+    /// Where this chunk starts in the block, in bytes.
+    pub offset: u32,
+    /// The whole block, in bytes.
+    pub total: u32,
+    /// Empty when the memory could not be read.
+    pub bytes: Span,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct NetBody {
+    /// Network byte order; IPv4 in the first four bytes.
+    pub addr: [u8; 16],
+    /// `AF_INET` or `AF_INET6`.
+    pub family: u32,
+    /// `IPPROTO_…`
+    pub protocol: u32,
+    /// Host byte order.
+    pub port: u32,
+    /// `SOCK_…`
+    pub sock_type: u32,
+}
+
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct GuardBody {
+    /// For [`op::ENTERED`] and [`op::ESCAPED`] the task moved; else 0.
+    pub pid: u32,
+    /// System-call number for [`op::COMPAT_SYSCALL`]; else 0.
+    pub value: u32,
+}
+
+/// Every fixed part with its name in the object's BTF, its size, and the
+/// offsets of its fields. The one list that both the constant assertions and
+/// the comparison with the built object walk.
+pub struct Layout {
+    pub name: &'static str,
+    pub size: usize,
+    pub fields: &'static [(&'static str, usize)],
+}
+
+macro_rules! layouts {
+    ($($ty:ident = $size:literal { $($field:ident = $offset:literal),* $(,)? })*) => {
+        $(const _: () = {
+            assert!(size_of::<$ty>() == $size);
+            $(assert!(offset_of!($ty, $field) == $offset);)*
+        };)*
+        pub const LAYOUTS: &[Layout] = &[$(Layout {
+            name: stringify!($ty),
+            size: $size,
+            fields: &[$((stringify!($field), $offset)),*],
+        }),*];
+    };
+}
+
+layouts! {
+    Span = 8 { offset = 0, len = 4 }
+    Header = 56 { ts = 0, job = 8, pid = 16, tid = 20, uid = 24, gid = 28, kind = 32, op = 34, len = 36, comm = 40 }
+    FileObject = 56 { ino = 0, magic = 8, dev = 16, rdev = 20, mode = 24, nlink = 28, root = 32, flags = 36, path = 40, name = 48 }
+    FileBody = 120 { object = 0, other = 56, f_mode = 112, f_flags = 116 }
+    ForkBody = 16 { start = 0, pid = 8, ppid = 12 }
+    ExecBody = 88 { file = 0, start = 56, argv_len = 64, envp_len = 68, filename = 72, ppid = 80, reserved = 84 }
+    ExitBody = 8 { code = 0, reserved = 4 }
+    ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
+    NetBody = 32 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28 }
+    GuardBody = 8 { pid = 0, value = 4 }
+}

@@ -1,0 +1,300 @@
+//! What goes into the pipeline. Everything that `step` learns arrives here:
+//! kernel events, the host's answers, gaps, ends. The clock and the kernel
+//! stay outside; times are already Unix time.
+
+use std::net::IpAddr;
+
+use crate::policy::Policy;
+
+/// Nanoseconds since the Unix epoch, UTC.
+pub type UnixNanos = u64;
+/// The daemon's number of a job; never used twice by one daemon.
+pub type JobId = u64;
+/// Bytes as the kernel gave them: names and paths need not be UTF-8.
+pub type Bytes = Vec<u8>;
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A job's policy and surroundings; opens its log.
+    Started(Box<Started>),
+    /// The observer's proof, before the command starts, that effects are seen.
+    Canary { job: JobId, ts: UnixNanos, seen: Vec<Class>, missing: Vec<Class> },
+    /// The command is about to start; what came before was setup, and is not judged.
+    Launched { job: JobId, ts: UnixNanos },
+    /// A kernel event.
+    Event(Event),
+    /// Records lost since the last gap of this job, by class.
+    Gap { job: JobId, ts: UnixNanos, stage: Stage, lost: Vec<(Class, u64)> },
+    /// Something the daemon itself found out about a job.
+    Notice { job: JobId, ts: UnixNanos, notice: Notice },
+    /// The job's end; gives its verdict and closes its log.
+    Finished { job: JobId, ts: UnixNanos, exit: Option<Exit> },
+}
+
+/// How a job begins.
+#[derive(Clone, Debug)]
+pub struct Started {
+    pub job: JobId,
+    pub ts: UnixNanos,
+    /// The name in records and file names.
+    pub name: String,
+    pub policy: Policy,
+    pub note: Option<crate::pin::ReviewNote>,
+    pub host: String,
+    pub kernel: String,
+    pub backend: Backend,
+    pub coverage: Coverages,
+    pub min_coverage: Coverage,
+    pub mode: Mode,
+    /// SHA-256 of the kernel object, lower-case hexadecimal.
+    pub programs: String,
+    pub argv: Vec<Bytes>,
+    /// The job's own cgroup, relative to the cgroup v2 mount.
+    pub cgroup: String,
+    /// Roots as the kernel knows them, by the number in [`FileObject::root`].
+    pub roots: Vec<Root>,
+    /// What each host of the policy resolved to, by its index there.
+    pub hosts: Vec<Vec<IpAddr>>,
+    /// Files the job was handed as standard streams: (device, inode).
+    pub streams: Vec<(Device, u64)>,
+    /// Device numbers of the job's own terminal.
+    pub terminals: Vec<Device>,
+    /// Environment keys given to the job from outside, when known beforehand
+    /// (processes that were there already); a command started by `run` shows
+    /// its own at its first exec.
+    pub env: Vec<Bytes>,
+    /// Processes that were in the cgroup already.
+    pub processes: Vec<Known>,
+}
+
+/// A root directory held open by the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The number in [`FileObject::root`].
+    pub id: u32,
+    /// Resolved path.
+    pub path: Bytes,
+    /// Index in the policy's roots; `None` for the job's `TMPDIR`.
+    pub entry: Option<usize>,
+}
+
+/// A process that is known without having been seen to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub pid: u32,
+    pub ppid: u32,
+    /// Nanoseconds of boot time at which it started.
+    pub start: u64,
+    pub exe: Bytes,
+    pub comm: Bytes,
+}
+
+/// A device number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Device {
+    pub major: u32,
+    pub minor: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    File,
+    Exec,
+    Env,
+    Net,
+    Tool,
+    Limit,
+    Guard,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Lsm,
+    Fentry,
+    TracePoint,
+}
+
+/// How good the knowledge of a class is; ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    None,
+    Argument,
+    Object,
+}
+
+/// Coverage of each class that a backend watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverages {
+    pub file: Coverage,
+    pub exec: Coverage,
+    pub env: Coverage,
+    pub net: Coverage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Observe,
+    Kill,
+    Enforce,
+}
+
+/// Where records were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The ring was full when a kernel program had something to say.
+    Ring,
+    /// A record came out of the ring that could not be decoded.
+    Decode,
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// What the daemon found out by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Processes of the job still lived when its command ended, and were killed.
+    Leftovers { killed: u32 },
+    /// The job was stopped from outside: a time limit, or a signal to the observer.
+    Stopped { why: String },
+    /// Hooks stopped firing in the middle of the job.
+    CanaryFailed { why: String },
+}
+
+/// A kernel event, decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub ts: UnixNanos,
+    pub job: JobId,
+    pub pid: u32,
+    pub tid: u32,
+    pub uid: u32,
+    pub comm: Bytes,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Fork {
+        pid: u32,
+        ppid: u32,
+        start: u64,
+    },
+    Exec(Exec),
+    Exit {
+        code: u32,
+    },
+    /// Environment keys a process holds after an exec. Names only.
+    Env {
+        names: Vec<Bytes>,
+        complete: bool,
+    },
+    File {
+        op: FileOp,
+        object: FileObject,
+        other: Option<FileObject>,
+        coverage: Coverage,
+    },
+    Net {
+        op: NetOp,
+        address: IpAddr,
+        port: u16,
+        protocol: u32,
+    },
+    Guard(Guard),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exec {
+    /// The file that runs; for a script, the interpreter.
+    pub file: FileObject,
+    /// What was asked for; differs from `file` for a script.
+    pub asked: Bytes,
+    /// Not yet redacted.
+    pub argv: Vec<Bytes>,
+    /// False when argument strings were cut or could not be read.
+    pub argv_complete: bool,
+    pub ppid: u32,
+    pub start: u64,
+}
+
+/// A file as the kernel holds it, with the path that people read.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct FileObject {
+    /// Absolute, as seen from the host's root directory.
+    pub path: Bytes,
+    /// Part of `path` is missing.
+    pub path_cut: bool,
+    pub root: RootMatch,
+    pub dev: Device,
+    pub ino: u64,
+    /// `inode::i_mode`; 0 when unknown.
+    pub mode: u32,
+    pub rdev: Device,
+    /// `super_block::s_magic`; 0 when unknown.
+    pub magic: u64,
+    /// On a mount internal to the kernel: memfd, pipe, socket.
+    pub internal: bool,
+    pub unlinked: bool,
+}
+
+impl Default for Device {
+    fn default() -> Self {
+        Device { major: 0, minor: 0 }
+    }
+}
+
+/// Where the walk from the object towards the file system's root ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RootMatch {
+    /// Below this root ([`Root::id`]).
+    Below(u32),
+    /// Below none of the job's roots.
+    #[default]
+    Outside,
+    /// The walk hit its bound or could not read.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileOp {
+    OpenRead,
+    OpenWrite,
+    Create,
+    Mkdir,
+    Rmdir,
+    Unlink,
+    Rename,
+    Link,
+    Symlink,
+    Truncate,
+    Chmod,
+    Chown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NetOp {
+    Connect,
+    Bind,
+    Send,
+}
+
+/// The observer's own ground.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// An io_uring was set up inside the job.
+    IoUring,
+    /// A system call through the 32-bit entry.
+    CompatSyscall { number: u32 },
+    /// A process joined the job's cgroup from outside, with these keys.
+    Entered { process: Known },
+    /// A process of the job moved to another cgroup.
+    Escaped { pid: u32 },
+    /// A record of a kind this version does not know.
+    Unknown { kind: u16, op: u16 },
+}
