@@ -11,4 +11,5 @@
 
 pub mod hooks;
 pub mod maps;
+pub mod offsets;
 pub mod wire;

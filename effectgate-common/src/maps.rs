@@ -5,7 +5,7 @@ use core::mem::size_of;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The job number under which the daemon's own registrar thread is labelled:
-/// a file that it opens becomes a root (see [`Registrar`]).
+/// it opens a directory to learn its inode pointer (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;
 
 /// Effect classes, the index of [`LostKey::class`].
@@ -54,24 +54,40 @@ pub struct LostKey {
     pub reserved: u32,
 }
 
-/// The one value of `REGISTRAR`: how user space learns the inode pointer of a
-/// directory it holds open. The daemon writes `id`, opens the directory, and
-/// reads the answer.
+/// Value of `TASKS`, keyed by thread id (initial namespace).
 #[repr(C)]
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Task {
+    pub job: u64,
+    /// Bits of [`task`].
+    pub flags: u64,
+}
+
+/// Flags of a [`Task`].
+pub mod task {
+    /// Its use of the 32-bit system-call entry has been reported.
+    pub const COMPAT_REPORTED: u64 = 1;
+}
+
+/// The one value of `REGISTRAR`: how user space learns the inode pointer of a
+/// directory that it holds open. The daemon zeroes it, opens the directory
+/// from a thread labelled [`REGISTRAR_JOB`], and reads the answer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Registrar {
-    /// The number that the next opened file gets as a root.
-    pub id: u32,
-    pub reserved: u32,
-    /// Answer: the inode pointer, 0 while no open was seen.
+    /// The inode pointer; 0 while no open was seen.
     pub inode: u64,
+    /// `inode::i_ino`
+    pub ino: u64,
+    /// `super_block::s_dev`
+    pub dev: u32,
+    pub reserved: u32,
 }
 
 const _: () = {
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);
-    assert!(size_of::<Registrar>() == 16);
+    assert!(size_of::<Task>() == 16);
+    assert!(size_of::<Registrar>() == 24);
 };

@@ -180,7 +180,8 @@ pub struct FileBody {
     pub other: FileObject,
     /// `file::f_mode` of an open; 0 otherwise.
     pub f_mode: u32,
-    /// `file::f_flags` of an open, the new mode of a chmod or mknod.
+    /// `file::f_flags` of an open; `AT_SYMLINK_NOFOLLOW` where the object is
+    /// an argument and a symbolic link is itself meant; else 0.
     pub f_flags: u32,
 }
 
@@ -270,6 +271,7 @@ pub struct GuardBody {
 /// Every fixed part with its name in the object's BTF, its size, and the
 /// offsets of its fields. The one list that both the constant assertions and
 /// the comparison with the built object walk.
+#[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub name: &'static str,
     pub size: usize,

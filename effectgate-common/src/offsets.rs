@@ -1,0 +1,91 @@
+//! Offsets in kernel structures, which differ between kernels.
+//!
+//! Rust has no BTF field relocations, so each offset is a constant of the
+//! kernel object that the loader sets from the running kernel's BTF before it
+//! freezes `.rodata`; the verifier then sees a number.
+
+/// Calls `$mac! { SYMBOL = "struct" "member"; … }` with every offset. The one
+/// list from which the kernel object declares its statics and the loader
+/// resolves them.
+#[macro_export]
+macro_rules! for_each_offset {
+    ($mac:ident) => {
+        $mac! {
+            OFF_FILE_PATH_MNT = "file" "f_path.mnt";
+            OFF_FILE_PATH_DENTRY = "file" "f_path.dentry";
+            OFF_FILE_MODE = "file" "f_mode";
+            OFF_FILE_FLAGS = "file" "f_flags";
+            OFF_FILE_INODE = "file" "f_inode";
+            OFF_DENTRY_PARENT = "dentry" "d_parent";
+            OFF_DENTRY_INODE = "dentry" "d_inode";
+            OFF_DENTRY_NAME = "dentry" "d_name.name";
+            OFF_DENTRY_SB = "dentry" "d_sb";
+            OFF_DENTRY_HASH_PPREV = "dentry" "d_hash.pprev";
+            OFF_INODE_INO = "inode" "i_ino";
+            OFF_INODE_MODE = "inode" "i_mode";
+            OFF_INODE_RDEV = "inode" "i_rdev";
+            OFF_INODE_NLINK = "inode" "i_nlink";
+            OFF_SB_DEV = "super_block" "s_dev";
+            OFF_SB_MAGIC = "super_block" "s_magic";
+            OFF_VFSMOUNT_ROOT = "vfsmount" "mnt_root";
+            OFF_VFSMOUNT_FLAGS = "vfsmount" "mnt_flags";
+            OFF_MOUNT_MNT = "mount" "mnt";
+            OFF_MOUNT_PARENT = "mount" "mnt_parent";
+            OFF_MOUNT_MOUNTPOINT = "mount" "mnt_mountpoint";
+            OFF_TASK_PID = "task_struct" "pid";
+            OFF_TASK_TGID = "task_struct" "tgid";
+            OFF_TASK_PARENT = "task_struct" "real_parent";
+            OFF_TASK_LEADER = "task_struct" "group_leader";
+            OFF_TASK_START = "task_struct" "start_boottime";
+            OFF_TASK_EXIT_CODE = "task_struct" "exit_code";
+            OFF_TASK_SIGNAL = "task_struct" "signal";
+            OFF_TASK_FILES = "task_struct" "files";
+            OFF_TASK_FS = "task_struct" "fs";
+            OFF_TASK_MM = "task_struct" "mm";
+            OFF_TASK_CGROUPS = "task_struct" "cgroups";
+            OFF_TASK_STATUS = "task_struct" "thread_info.status";
+            OFF_SIGNAL_LIVE = "signal_struct" "live";
+            OFF_FILES_FDT = "files_struct" "fdt";
+            OFF_FDTABLE_FD = "fdtable" "fd";
+            OFF_FDTABLE_MAX = "fdtable" "max_fds";
+            OFF_FS_ROOT_MNT = "fs_struct" "root.mnt";
+            OFF_FS_ROOT_DENTRY = "fs_struct" "root.dentry";
+            OFF_FS_PWD_MNT = "fs_struct" "pwd.mnt";
+            OFF_FS_PWD_DENTRY = "fs_struct" "pwd.dentry";
+            OFF_PATH_MNT = "path" "mnt";
+            OFF_PATH_DENTRY = "path" "dentry";
+            OFF_MM_ARG_START = "mm_struct" "arg_start";
+            OFF_MM_ARG_END = "mm_struct" "arg_end";
+            OFF_MM_ENV_START = "mm_struct" "env_start";
+            OFF_MM_ENV_END = "mm_struct" "env_end";
+            OFF_BPRM_FILE = "linux_binprm" "file";
+            OFF_BPRM_FILENAME = "linux_binprm" "filename";
+            OFF_CSS_SET_CGROUP = "css_set" "dfl_cgrp";
+            OFF_CGROUP_CSS = "cgroup" "self";
+            OFF_CGROUP_KN = "cgroup" "kn";
+            OFF_CSS_PARENT = "cgroup_subsys_state" "parent";
+            OFF_CSS_CGROUP = "cgroup_subsys_state" "cgroup";
+            OFF_KN_ID = "kernfs_node" "id";
+        }
+    };
+}
+
+/// One offset to resolve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// The static in the kernel object.
+    pub symbol: &'static str,
+    /// The structure's name in BTF.
+    pub ty: &'static str,
+    /// Members separated by `.`; anonymous structures and unions are passed through.
+    pub member: &'static str,
+}
+
+macro_rules! list {
+    ($($symbol:ident = $ty:literal $member:literal;)*) => {
+        /// Every offset that the kernel object needs.
+        pub const OFFSETS: &[Offset] =
+            &[$(Offset { symbol: stringify!($symbol), ty: $ty, member: $member }),*];
+    };
+}
+for_each_offset!(list);

@@ -1,0 +1,331 @@
+//! The kernel side: loads the object, attaches a backend's hooks, and gives
+//! the maps names.
+
+use std::{
+    fmt,
+    fs::File,
+    os::fd::{AsFd, AsRawFd, RawFd},
+    path::Path,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use aya::{
+    Btf, Ebpf, EbpfLoader,
+    maps::{Array, HashMap, MapData, PerCpuHashMap, RingBuf},
+    programs::{
+        BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, Lsm, Program, ProgramError,
+    },
+    util::KernelVersion,
+};
+use effectgate_common::{
+    hooks::{Attach, HOOKS, Hook},
+    maps::{Grant, LostKey, Registrar, Root, Task, class},
+    offsets::OFFSETS,
+};
+use effectgate_core::input::{Backend, Class};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::btf;
+
+/// The kernel object that was built with this binary; empty when it was built
+/// without one.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/effectgate.bpf.o"));
+
+/// The ring's size in bytes unless asked otherwise.
+pub const RING_BYTES: u32 = 16 << 20;
+
+/// Loaded and attached programs; dropping it detaches them.
+pub struct Kernel {
+    bpf: Ebpf,
+    ring: RingBuf<MapData>,
+    pub backend: Backend,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+/// The built-in kernel object.
+///
+/// # Errors
+/// When this binary was built without one.
+pub fn object() -> Result<&'static [u8]> {
+    ensure!(
+        !OBJECT.is_empty(),
+        "this effectgate was built without its kernel programs; build it with `cargo xtask build`"
+    );
+    Ok(OBJECT)
+}
+
+impl Kernel {
+    /// Loads and attaches one backend.
+    ///
+    /// # Errors
+    /// When BTF is missing, an offset is not to be found, a program is refused,
+    /// or a hook cannot be attached.
+    pub fn load(backend: Backend, ring_bytes: u32, cgroup_root: &Path) -> Result<Kernel> {
+        let lsm = match backend {
+            Backend::Lsm => true,
+            Backend::TracePoint => false,
+            Backend::Fentry => bail!("the fentry backend is not to be had in this version"),
+        };
+        let bytes = std::fs::read(BTF).with_context(|| {
+            format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
+        })?;
+        let offsets = offsets(&bytes)?;
+        let mut loader = EbpfLoader::new();
+        for (symbol, value) in &offsets {
+            loader.override_global(symbol, value, true);
+        }
+        let cpus = aya::util::nr_cpus().map_err(|(what, error)| {
+            anyhow::Error::new(error).context(format!("cannot read {what}"))
+        })?;
+        let mut bpf = loader
+            .map_max_entries("RING", ring_bytes)
+            .map_max_entries("SLOTS", cpus as u32 * 4)
+            .load(object()?)
+            .context("the kernel refused the object's maps")?;
+        let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
+        let root = File::open(cgroup_root)
+            .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
+        let kernel = version()?;
+        for hook in HOOKS.iter().filter(|hook| hook.attached(lsm, kernel)) {
+            attach(&mut bpf, hook, &btf, &root)
+                .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
+        }
+        let ring = RingBuf::try_from(bpf.take_map("RING").context("the object has no RING map")?)?;
+        Ok(Kernel { bpf, ring, backend })
+    }
+
+    /// The ring, to be drained.
+    pub fn ring(&mut self) -> &mut RingBuf<MapData> {
+        &mut self.ring
+    }
+
+    /// The descriptor that becomes readable when much is waiting.
+    pub fn ring_fd(&self) -> RawFd {
+        self.ring.as_raw_fd()
+    }
+
+    fn hash<K: aya::Pod, V: aya::Pod>(&mut self, name: &str) -> Result<HashMap<&mut MapData, K, V>> {
+        let map = self.bpf.map_mut(name).with_context(|| format!("the object has no {name} map"))?;
+        HashMap::try_from(map).with_context(|| format!("{name} is of another type"))
+    }
+
+    /// Labels a thread.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn label(&mut self, tid: u32, job: u64) -> Result<()> {
+        let value = bytes16(&Task { job, flags: 0 });
+        self.hash::<u32, [u8; 16]>("TASKS")?.insert(tid, value, 0).context("cannot label a task")
+    }
+
+    /// Takes a thread's label away.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn unlabel(&mut self, tid: u32) -> Result<()> {
+        let _ = self.hash::<u32, [u8; 16]>("TASKS")?.remove(&tid);
+        Ok(())
+    }
+
+    /// Threads labelled with `job`.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    pub fn labelled(&mut self, job: u64) -> Result<Vec<u32>> {
+        let map = self.hash::<u32, [u8; 16]>("TASKS")?;
+        let mut tids = Vec::new();
+        for entry in map.iter() {
+            let (tid, value) = entry?;
+            if Task::read_from_bytes(&value).is_ok_and(|task| task.job == job) {
+                tids.push(tid);
+            }
+        }
+        Ok(tids)
+    }
+
+    /// Makes a cgroup (by its id) the job's.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn adopt_cgroup(&mut self, id: u64, job: u64) -> Result<()> {
+        self.hash::<u64, u64>("CGROUPS")?.insert(id, job, 0).context("too many jobs")
+    }
+
+    /// Forgets a cgroup.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn forget_cgroup(&mut self, id: u64) -> Result<()> {
+        let _ = self.hash::<u64, u64>("CGROUPS")?.remove(&id);
+        Ok(())
+    }
+
+    /// Enters a root under its inode pointer.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn put_root(&mut self, inode: u64, root: Root) -> Result<()> {
+        let value = bytes16(&root);
+        self.hash::<u64, [u8; 16]>("ROOTS")?.insert(inode, value, 0).context("too many roots")
+    }
+
+    /// Removes a root.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn remove_root(&mut self, inode: u64) -> Result<()> {
+        let _ = self.hash::<u64, [u8; 16]>("ROOTS")?.remove(&inode);
+        Ok(())
+    }
+
+    /// Lets a job change what lies below a root.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn grant(&mut self, job: u64, root: u32) -> Result<()> {
+        let key = bytes16(&Grant { job, root, reserved: 0 });
+        self.hash::<[u8; 16], u8>("GRANTS")?.insert(key, 1, 0).context("too many grants")
+    }
+
+    /// Takes a grant back.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn revoke(&mut self, job: u64, root: u32) -> Result<()> {
+        let key = bytes16(&Grant { job, root, reserved: 0 });
+        let _ = self.hash::<[u8; 16], u8>("GRANTS")?.remove(&key);
+        Ok(())
+    }
+
+    /// Clears the registrar's answer.
+    ///
+    /// # Errors
+    /// When the map cannot be written.
+    pub fn clear_registrar(&mut self) -> Result<()> {
+        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
+        Array::<_, [u8; 24]>::try_from(map)?.set(0, [0; 24], 0)?;
+        Ok(())
+    }
+
+    /// What the registrar's last open was of.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    pub fn registrar(&mut self) -> Result<Registrar> {
+        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
+        let value = Array::<_, [u8; 24]>::try_from(map)?.get(&0, 0)?;
+        Registrar::read_from_bytes(&value).ok().context("REGISTRAR has another size")
+    }
+
+    /// Opens (or, with `false`, removes) a job's loss counters.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn loss_counters(&mut self, job: u64, open: bool) -> Result<()> {
+        let mut map = self.lost_map()?;
+        for class in 0..class::COUNT {
+            let key = bytes16(&LostKey { job, class, reserved: 0 });
+            if open {
+                let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
+                let zero = aya::maps::PerCpuValues::try_from(vec![0u64; cpus])?;
+                map.insert(key, zero, 0).context("too many jobs")?;
+            } else {
+                let _ = map.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records lost so far, by class, over all CPUs.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    pub fn lost(&mut self, job: u64) -> Result<Vec<(Class, u64)>> {
+        let map = self.lost_map()?;
+        let mut lost = Vec::new();
+        for (index, class) in
+            [Class::File, Class::Exec, Class::Env, Class::Net, Class::Guard].into_iter().enumerate()
+        {
+            let key = bytes16(&LostKey { job, class: index as u32, reserved: 0 });
+            let count = map.get(&key, 0)?.iter().sum();
+            lost.push((class, count));
+        }
+        Ok(lost)
+    }
+
+    fn lost_map(&mut self) -> Result<PerCpuHashMap<&mut MapData, [u8; 16], u64>> {
+        let map = self.bpf.map_mut("LOST").context("the object has no LOST map")?;
+        Ok(PerCpuHashMap::try_from(map)?)
+    }
+}
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
+    let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;
+    OFFSETS
+        .iter()
+        .map(|offset| Ok((offset.symbol, btf.offset(offset.ty, offset.member)?)))
+        .collect()
+}
+
+fn version() -> Result<(u8, u8)> {
+    let code = KernelVersion::current().context("cannot tell the kernel's version")?.code();
+    Ok(((code >> 16) as u8, (code >> 8 & 0xff) as u8))
+}
+
+/// Cgroup links always share a hook with others, and take no attach flags.
+const SHARED: CgroupAttachMode = CgroupAttachMode::Single;
+
+fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()> {
+    let program = bpf
+        .program_mut(hook.program)
+        .with_context(|| format!("the object has no program {}", hook.program))?;
+    match (hook.attach, program) {
+        (Attach::TracePoint(name), Program::BtfTracePoint(program)) => {
+            loaded(program.load(name, btf))?;
+            BtfTracePoint::attach(program)?;
+        }
+        (Attach::Lsm(name), Program::Lsm(program)) => {
+            loaded(program.load(name, btf))?;
+            Lsm::attach(program)?;
+        }
+        (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
+            loaded(program.load())?;
+            CgroupSockAddr::attach(program, root.as_fd(), SHARED)?;
+        }
+        (Attach::Sock(_), Program::CgroupSock(program)) => {
+            loaded(program.load())?;
+            CgroupSock::attach(program, root.as_fd(), SHARED)?;
+        }
+        (attach, _) => bail!("the object's program {} is no {attach:?}", hook.program),
+    }
+    Ok(())
+}
+
+/// The verifier's log is long; its end says why.
+fn loaded(result: Result<(), ProgramError>) -> Result<()> {
+    match result {
+        Err(ProgramError::LoadError { io_error, verifier_log }) => {
+            let log = verifier_log.to_string();
+            let end: Vec<&str> = log.lines().rev().take(12).collect();
+            let end: Vec<&str> = end.into_iter().rev().collect();
+            if end.is_empty() {
+                bail!("the kernel refused the program: {io_error}");
+            }
+            bail!("the kernel refused the program: {io_error}\n{}", end.join("\n"))
+        }
+        other => Ok(other?),
+    }
+}
+
+fn bytes16<T: IntoBytes + zerocopy::Immutable>(value: &T) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(value.as_bytes());
+    bytes
+}

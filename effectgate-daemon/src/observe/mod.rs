@@ -1,0 +1,5 @@
+//! From the kernel to events: loading, the ring, decoding, attribution.
+
+pub mod btf;
+pub mod decode;
+pub mod kernel;

@@ -1,0 +1,197 @@
+//! The only writer of the ring.
+//!
+//! A record is put together in a scratch slot, since a path's length is not
+//! known beforehand and a reservation cannot shrink, and then copied. LSM
+//! programs can be preempted by another task's on the same CPU, so a slot is
+//! claimed, not taken for granted; that no slot is free counts as a loss.
+
+use core::{
+    intrinsics::{AtomicOrdering, atomic_xadd, atomic_xchg},
+    mem::size_of,
+};
+
+use aya_ebpf::{
+    bindings::{BPF_RB_AVAIL_DATA, BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP},
+    helpers::{
+        bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid,
+        bpf_get_smp_processor_id,
+        generated::{bpf_ktime_get_boot_ns, bpf_ringbuf_output, bpf_ringbuf_query},
+    },
+    macros::map,
+    maps::{Array, PerCpuHashMap, RingBuf},
+};
+use effectgate_common::{
+    maps::LostKey,
+    wire::{Header, Span},
+};
+
+/// The ring; the loader may give it another size.
+#[map]
+pub static RING: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+
+/// Records that found no room, by job and class. The daemon puts a job's keys
+/// there before the job starts.
+#[map]
+pub static LOST: PerCpuHashMap<LostKey, u64> = PerCpuHashMap::with_max_entries(8192, 0);
+
+/// Slots for each CPU; the loader sets the number of entries to CPUs × this.
+const SLOTS_PER_CPU: u32 = 4;
+/// Positions in the buffer are masked to this; a write of at most
+/// [`WRITE_MAX`] bytes at any of them stays inside.
+const POSITION_MASK: usize = 0x7fff;
+const WRITE_MAX: usize = 4096;
+
+#[repr(C)]
+pub struct Slot {
+    busy: u64,
+    /// Bytes of the tail in use.
+    used: u64,
+    buffer: [u8; POSITION_MASK + 1 + WRITE_MAX],
+}
+
+#[map]
+pub static SLOTS: Array<Slot> = Array::with_max_entries(64 * SLOTS_PER_CPU, 0);
+
+/// A record in the making.
+#[derive(Clone, Copy)]
+pub struct Record {
+    slot: *mut Slot,
+    class: u32,
+}
+
+impl Record {
+    /// Claims a slot and fills the header; `None` (counted) when none is free.
+    #[inline(always)]
+    pub fn begin(job: u64, class: u32, kind: u16, op: u16, body: usize) -> Option<Record> {
+        // SAFETY: no arguments.
+        let first = unsafe { bpf_get_smp_processor_id() } * SLOTS_PER_CPU;
+        for slot in 0..SLOTS_PER_CPU {
+            if let Some(slot) = SLOTS.get_ptr_mut(first + slot) {
+                // SAFETY: the map's memory lives as long as the program.
+                if unsafe {
+                    atomic_xchg::<u64, { AtomicOrdering::SeqCst }>(&raw mut (*slot).busy, 1)
+                } == 0
+                {
+                    let record = Record { slot, class };
+                    record.head(job, kind, op, body);
+                    return Some(record);
+                }
+            }
+        }
+        lost(job, class);
+        None
+    }
+
+    #[inline(always)]
+    fn head(self, job: u64, kind: u16, op: u16, body: usize) {
+        let task = bpf_get_current_pid_tgid();
+        let user = bpf_get_current_uid_gid();
+        let header = Header {
+            // SAFETY: no arguments.
+            ts: unsafe { bpf_ktime_get_boot_ns() },
+            job,
+            pid: (task >> 32) as u32,
+            tid: task as u32,
+            uid: user as u32,
+            gid: (user >> 32) as u32,
+            kind,
+            op,
+            len: 0,
+            comm: bpf_get_current_comm().unwrap_or_default(),
+        };
+        // SAFETY: the slot is ours; the buffer is larger than any fixed part.
+        unsafe {
+            (&raw mut (*self.slot).buffer).cast::<Header>().write(header);
+            (*self.slot).used = (size_of::<Header>() + body) as u64;
+        }
+    }
+
+    /// Writes at `offset` of the body.
+    #[inline(always)]
+    pub fn put<T>(self, offset: usize, value: T) {
+        // SAFETY: the slot is ours; bodies are smaller than the buffer, and
+        // every body's size is a multiple of 8.
+        unsafe {
+            (&raw mut (*self.slot).buffer)
+                .cast::<u8>()
+                .add(size_of::<Header>() + offset)
+                .cast::<T>()
+                .write(value);
+        }
+    }
+
+    /// Where the next bytes of the tail go: at most `WRITE_MAX` may be written.
+    #[inline(always)]
+    pub fn tail(self) -> *mut u8 {
+        // SAFETY: the mask keeps the position inside the buffer.
+        unsafe {
+            let at = (*self.slot).used as usize & POSITION_MASK;
+            (&raw mut (*self.slot).buffer).cast::<u8>().add(at)
+        }
+    }
+
+    /// Takes the next `len` bytes of the tail as written.
+    #[inline(always)]
+    pub fn advance(self, len: usize) {
+        // SAFETY: the slot is ours.
+        unsafe { (*self.slot).used += len as u64 }
+    }
+
+    /// Bytes so far, header and body included.
+    #[inline(always)]
+    pub fn used(self) -> usize {
+        // SAFETY: the slot is ours.
+        unsafe { (*self.slot).used as usize }
+    }
+
+    /// The bytes written since `start` (a former [`Record::used`]), relative
+    /// to the tail of a record with this body.
+    #[inline(always)]
+    pub fn span(self, start: usize, body: usize) -> Span {
+        Span {
+            offset: (start - size_of::<Header>() - body) as u32,
+            len: (self.used() - start) as u32,
+        }
+    }
+
+    /// Sends the record and frees the slot.
+    #[inline(always)]
+    pub fn submit(self) {
+        let len = self.used() & POSITION_MASK;
+        // SAFETY: the slot is ours until `busy` is cleared; `len` is masked to
+        // less than the buffer.
+        unsafe {
+            let buffer = (&raw mut (*self.slot).buffer).cast::<u8>();
+            (*buffer.cast::<Header>()).len = len as u32;
+            if bpf_ringbuf_output(ring(), buffer.cast(), len as u64, wakeup()) != 0 {
+                lost((*buffer.cast::<Header>()).job, self.class);
+            }
+            atomic_xchg::<u64, { AtomicOrdering::SeqCst }>(&raw mut (*self.slot).busy, 0);
+        }
+    }
+}
+
+/// Counts a record that could not be sent.
+#[inline(never)]
+pub fn lost(job: u64, class: u32) {
+    let key = LostKey { job, class, reserved: 0 };
+    if let Some(count) = LOST.get_ptr_mut(key) {
+        // SAFETY: the map is per CPU; a preempting program may count at the
+        // same time, hence the atomic addition.
+        unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(count, 1) };
+    }
+}
+
+#[inline(always)]
+fn ring() -> *mut core::ffi::c_void {
+    (&raw const RING).cast_mut().cast()
+}
+
+/// Waking the reader costs the producer microseconds, so it is woken only when
+/// a 64th of the default ring is waiting; otherwise it comes by itself.
+#[inline(always)]
+fn wakeup() -> u64 {
+    // SAFETY: the map outlives the call.
+    let waiting = unsafe { bpf_ringbuf_query(ring(), u64::from(BPF_RB_AVAIL_DATA)) };
+    u64::from(if waiting > 256 << 10 { BPF_RB_FORCE_WAKEUP } else { BPF_RB_NO_WAKEUP })
+}

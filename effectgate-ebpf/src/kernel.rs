@@ -1,0 +1,37 @@
+//! Reading kernel memory at offsets that the loader resolved.
+
+use aya_ebpf::helpers::bpf_probe_read_kernel;
+
+macro_rules! declare {
+    ($($symbol:ident = $ty:literal $member:literal;)*) => {
+        $(#[unsafe(no_mangle)]
+        pub static $symbol: u64 = 0;)*
+    };
+}
+effectgate_common::for_each_offset!(declare);
+
+/// A pointer into the kernel, known by what it points to only in its name.
+pub type Ptr = *const u8;
+
+/// The value that the loader put into an offset.
+#[inline(always)]
+pub fn offset(symbol: &'static u64) -> usize {
+    // SAFETY: a static of this object. Volatile, or the compiler would fold
+    // the 0 it was declared with.
+    unsafe { core::ptr::read_volatile(symbol) as usize }
+}
+
+/// Reads a field; `None` when the memory is not readable.
+#[inline(always)]
+pub fn read<T>(base: Ptr, symbol: &'static u64) -> Option<T> {
+    // SAFETY: the helper checks the address and copies; any bits are a T here
+    // (integers and pointers only).
+    unsafe { bpf_probe_read_kernel(base.wrapping_add(offset(symbol)).cast::<T>()).ok() }
+}
+
+/// Reads a pointer field; `None` when it is null or not readable.
+#[inline(always)]
+pub fn follow(base: Ptr, symbol: &'static u64) -> Option<Ptr> {
+    let at: u64 = read(base, symbol)?;
+    if at == 0 { None } else { Some(at as Ptr) }
+}

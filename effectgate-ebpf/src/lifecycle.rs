@@ -1,0 +1,237 @@
+//! Fork, exec, exit, and moves between cgroups.
+
+use core::mem::{offset_of, size_of};
+
+use aya_ebpf::{
+    helpers::generated::{bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user},
+    macros::btf_tracepoint,
+    programs::BtfTracePointContext,
+};
+use effectgate_common::{
+    maps::{REGISTRAR_JOB, class},
+    wire::{
+        ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, ForkBody, GuardBody, PATH_MAX,
+        Span, kind, op,
+    },
+};
+
+use crate::{
+    cgroup,
+    emit::{self, Record},
+    kernel::{
+        OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_MM_ARG_END, OFF_MM_ARG_START, OFF_MM_ENV_END,
+        OFF_MM_ENV_START, OFF_SIGNAL_LIVE, OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM,
+        OFF_TASK_PARENT, OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, Ptr,
+        follow, read,
+    },
+    lsm,
+    object::{self, Place},
+    open, scope,
+};
+
+/// `sched_process_fork(parent, child)`: before the child runs for the first time.
+#[btf_tracepoint(function = "sched_process_fork")]
+pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
+    let child: Ptr = ctx.arg(1);
+    forked(child);
+    0
+}
+
+#[inline(always)]
+fn forked(child: Ptr) -> Option<()> {
+    let tid: u32 = read(child, &OFF_TASK_PID)?;
+    let pid: u32 = read(child, &OFF_TASK_TGID)?;
+    let job = match scope::label(scope::tid()) {
+        Some(task) if task.job == REGISTRAR_JOB => return None,
+        Some(task) => task.job,
+        None => {
+            // Put into a job's cgroup by CLONE_INTO_CGROUP, which passes no
+            // cgroup_attach_task.
+            let job = cgroup::job(cgroup::of(child)?);
+            if job == 0 {
+                return None;
+            }
+            moved(job, op::ENTERED, pid);
+            job
+        }
+    };
+    if !scope::assign(tid, job) {
+        emit::lost(job, class::GUARD);
+    }
+    if tid == pid {
+        let record =
+            Record::begin(job, class::EXEC, kind::FORK, 0, size_of::<ForkBody>())?;
+        record.put(
+            0,
+            ForkBody {
+                start: read(child, &OFF_TASK_START).unwrap_or(0),
+                pid,
+                ppid: parent(child).unwrap_or(0),
+            },
+        );
+        record.submit();
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn parent(task: Ptr) -> Option<u32> {
+    follow(task, &OFF_TASK_PARENT).and_then(|parent| read(parent, &OFF_TASK_TGID))
+}
+
+/// `sched_process_exit(task)`: each thread, while it is still itself.
+#[btf_tracepoint(function = "sched_process_exit")]
+pub fn task_exit(ctx: BtfTracePointContext) -> i32 {
+    let task: Ptr = ctx.arg(0);
+    exited(task);
+    0
+}
+
+#[inline(always)]
+fn exited(task: Ptr) -> Option<()> {
+    let tid = scope::tid();
+    let job = scope::label(tid)?.job;
+    let _ = scope::TASKS.remove(tid);
+    lsm::forget(tid);
+    // Threads that still live; this one is not among them any more.
+    let live: u32 = follow(task, &OFF_TASK_SIGNAL).and_then(|s| read(s, &OFF_SIGNAL_LIVE))?;
+    if live != 0 || job == REGISTRAR_JOB {
+        return None;
+    }
+    let record = Record::begin(job, class::EXEC, kind::EXIT, 0, size_of::<ExitBody>())?;
+    record.put(0, ExitBody { code: read(task, &OFF_TASK_EXIT_CODE).unwrap_or(0), reserved: 0 });
+    record.submit();
+    Some(())
+}
+
+/// `sched_process_exec(task, old_pid, bprm)`: the new image is in place, none
+/// of its instructions has run.
+#[btf_tracepoint(function = "sched_process_exec")]
+pub fn task_exec(ctx: BtfTracePointContext) -> i32 {
+    let old_tid: u32 = ctx.arg(1);
+    let bprm: Ptr = ctx.arg(2);
+    let Some(job) = relabel(old_tid) else { return 0 };
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    if executed(task, bprm, job).is_none() {
+        emit::lost(job, class::EXEC);
+    }
+    0
+}
+
+/// A thread that calls execve takes over the thread id of its group's leader.
+#[inline(always)]
+fn relabel(old_tid: u32) -> Option<u64> {
+    let tid = scope::tid();
+    let job = scope::label(tid).or_else(|| scope::label(old_tid))?.job;
+    if job == REGISTRAR_JOB {
+        return None;
+    }
+    if tid != old_tid {
+        let _ = scope::TASKS.remove(old_tid);
+        if !scope::assign(tid, job) {
+            emit::lost(job, class::GUARD);
+        }
+    }
+    Some(job)
+}
+
+#[inline(always)]
+fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
+    const BODY: usize = size_of::<ExecBody>();
+    let path = follow(bprm, &OFF_BPRM_FILE).and_then(open::path_of)?;
+    let mm = follow(task, &OFF_TASK_MM)?;
+    let argv = (read::<u64>(mm, &OFF_MM_ARG_START)?, read::<u64>(mm, &OFF_MM_ARG_END)?);
+    let envp = (read::<u64>(mm, &OFF_MM_ENV_START)?, read::<u64>(mm, &OFF_MM_ENV_END)?);
+    let Some(record) = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY) else {
+        return Some(()); // counted there
+    };
+    object::describe(record, Place { at: offset_of!(ExecBody, file), body: BODY }, path, job);
+    let start = record.used();
+    if let Some(name) = follow(bprm, &OFF_BPRM_FILENAME) {
+        // SAFETY: the tail has room for PATH_MAX bytes.
+        let len = unsafe {
+            bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())
+        };
+        if len > 0 {
+            record.advance((len as usize - 1) & (PATH_MAX - 1));
+        }
+    }
+    record.put(offset_of!(ExecBody, filename), record.span(start, BODY));
+    let leader = follow(task, &OFF_TASK_LEADER).unwrap_or(task);
+    record.put(offset_of!(ExecBody, start), read::<u64>(leader, &OFF_TASK_START).unwrap_or(0));
+    record.put(offset_of!(ExecBody, argv_len), argv.1.wrapping_sub(argv.0) as u32);
+    record.put(offset_of!(ExecBody, envp_len), envp.1.wrapping_sub(envp.0) as u32);
+    record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
+    record.put(offset_of!(ExecBody, reserved), 0u32);
+    record.submit();
+    strings(argv.0, argv.1, job, class::EXEC, kind::ARGV);
+    strings(envp.0, envp.1, job, class::ENV, kind::ENVP);
+    Some(())
+}
+
+/// Sends the block `start..end` of user memory in chunks. The kernel has just
+/// written these pages, so they are there.
+#[inline(never)]
+fn strings(start: u64, end: u64, job: u64, class: u32, kind: u16) {
+    const BODY: usize = size_of::<ArgsBody>();
+    let total = end.wrapping_sub(start) as u32;
+    for chunk in 0..ARGS_CHUNKS_MAX {
+        let offset = (chunk * ARGS_CHUNK) as u32;
+        if offset >= total {
+            break;
+        }
+        let Some(record) = Record::begin(job, class, kind, 0, BODY) else { continue };
+        let left = total - offset;
+        let len = if left >= ARGS_CHUNK as u32 { ARGS_CHUNK as u32 } else { left & 0xfff };
+        let at = record.used();
+        let from = start.wrapping_add(u64::from(offset)) as *const core::ffi::c_void;
+        // SAFETY: the tail has room for ARGS_CHUNK bytes.
+        if unsafe { bpf_probe_read_user(record.tail().cast(), len, from) } == 0 {
+            record.advance(len as usize);
+        }
+        record.put(0, ArgsBody { offset, total, bytes: Span::default() });
+        record.put(offset_of!(ArgsBody, bytes), record.span(at, BODY));
+        record.submit();
+    }
+}
+
+/// `cgroup_attach_task(dst_cgrp, path, task, threadgroup)`
+#[btf_tracepoint(function = "cgroup_attach_task")]
+pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
+    let destination: Ptr = ctx.arg(0);
+    let task: Ptr = ctx.arg(2);
+    attached(destination, task);
+    0
+}
+
+#[inline(always)]
+fn attached(destination: Ptr, task: Ptr) -> Option<()> {
+    let tid: u32 = read(task, &OFF_TASK_PID)?;
+    let pid: u32 = read(task, &OFF_TASK_TGID)?;
+    let job = cgroup::job(destination);
+    match scope::label(tid) {
+        None if job != 0 => {
+            if scope::assign_new(tid, job) {
+                moved(job, op::ENTERED, pid);
+            } else {
+                emit::lost(job, class::GUARD);
+            }
+        }
+        Some(task) if task.job != job && task.job != REGISTRAR_JOB => {
+            moved(task.job, op::ESCAPED, pid);
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+#[inline(always)]
+fn moved(job: u64, op: u16, pid: u32) {
+    let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, size_of::<GuardBody>())
+    else {
+        return;
+    };
+    record.put(0, GuardBody { pid, value: 0 });
+    record.submit();
+}

@@ -1,0 +1,57 @@
+//! Whose task is it? A task is labelled when it enters a job's cgroup or is
+//! forked by a labelled task; the label stays when the cgroup changes.
+
+use aya_ebpf::{
+    bindings::BPF_NOEXIST,
+    helpers::bpf_get_current_pid_tgid,
+    macros::map,
+    maps::{Array, HashMap},
+};
+use effectgate_common::maps::{REGISTRAR_JOB, Registrar, Task};
+
+/// Labels by thread id.
+#[map]
+pub static TASKS: HashMap<u32, Task> = HashMap::with_max_entries(65536, 0);
+
+/// Jobs by the id of their cgroup.
+#[map]
+pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
+
+/// See [`Registrar`].
+#[map]
+pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
+
+/// Thread id of the current task, initial namespace.
+#[inline(always)]
+pub fn tid() -> u32 {
+    bpf_get_current_pid_tgid() as u32
+}
+
+/// The label of a task.
+#[inline(always)]
+pub fn label(tid: u32) -> Option<Task> {
+    // SAFETY: a value is 16 bytes written once by insert; a torn read after
+    // removal could only name a job that just ended.
+    unsafe { TASKS.get(tid) }.copied()
+}
+
+/// The job of the current task, if it has one; the registrar has none.
+#[inline(always)]
+pub fn current_job() -> Option<u64> {
+    match label(tid()) {
+        Some(task) if task.job != REGISTRAR_JOB => Some(task.job),
+        _ => None,
+    }
+}
+
+/// Labels a task; false when the table is full.
+#[inline(always)]
+pub fn assign(tid: u32, job: u64) -> bool {
+    TASKS.insert(tid, Task { job, flags: 0 }, 0).is_ok()
+}
+
+/// Labels a task unless it has a label; false when it has or the table is full.
+#[inline(always)]
+pub fn assign_new(tid: u32, job: u64) -> bool {
+    TASKS.insert(tid, Task { job, flags: 0 }, u64::from(BPF_NOEXIST)).is_ok()
+}

@@ -1,0 +1,273 @@
+//! The `tracepoint` backend's file effects, at the return of system calls.
+//!
+//! After an open the file object is read from the descriptor table and judged
+//! like any other. What leaves no descriptor is known only by its arguments,
+//! which the process could have changed in the meantime: such objects say
+//! `ARGUMENT`.
+
+use core::mem::{offset_of, size_of};
+
+use aya_ebpf::{
+    bindings::pt_regs,
+    helpers::{bpf_probe_read_kernel, bpf_probe_read_user, generated::bpf_get_current_task_btf},
+    macros::btf_tracepoint,
+    programs::BtfTracePointContext,
+};
+use effectgate_common::{
+    maps::{Task, class, task},
+    wire::{FileBody, GuardBody, kind, op},
+};
+
+use crate::{
+    emit::{self, Record},
+    kernel::{
+        OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
+        OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
+        follow, read,
+    },
+    object::{self, Path, Place},
+    open, scope,
+};
+
+/// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
+mod nr {
+    pub const OPEN: u64 = 2;
+    pub const TRUNCATE: u64 = 76;
+    pub const FTRUNCATE: u64 = 77;
+    pub const RENAME: u64 = 82;
+    pub const MKDIR: u64 = 83;
+    pub const RMDIR: u64 = 84;
+    pub const CREAT: u64 = 85;
+    pub const LINK: u64 = 86;
+    pub const UNLINK: u64 = 87;
+    pub const SYMLINK: u64 = 88;
+    pub const CHMOD: u64 = 90;
+    pub const FCHMOD: u64 = 91;
+    pub const CHOWN: u64 = 92;
+    pub const FCHOWN: u64 = 93;
+    pub const LCHOWN: u64 = 94;
+    pub const MKNOD: u64 = 133;
+    pub const OPENAT: u64 = 257;
+    pub const MKDIRAT: u64 = 258;
+    pub const MKNODAT: u64 = 259;
+    pub const FCHOWNAT: u64 = 260;
+    pub const UNLINKAT: u64 = 263;
+    pub const RENAMEAT: u64 = 264;
+    pub const LINKAT: u64 = 265;
+    pub const SYMLINKAT: u64 = 266;
+    pub const FCHMODAT: u64 = 268;
+    pub const OPEN_BY_HANDLE_AT: u64 = 304;
+    pub const RENAMEAT2: u64 = 316;
+    pub const IO_URING_SETUP: u64 = 425;
+    pub const OPENAT2: u64 = 437;
+    pub const FCHMODAT2: u64 = 452;
+}
+
+const AT_FDCWD: i32 = -100;
+const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+const AT_REMOVEDIR: u64 = 0x200;
+/// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
+const TS_COMPAT: u32 = 2;
+/// Marks the numbers of the x32 ABI.
+const X32: u64 = 0x4000_0000;
+
+/// `sys_exit(regs, ret)`
+#[btf_tracepoint(function = "sys_exit")]
+pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
+    let ret: i64 = ctx.arg(1);
+    // What failed had no effect.
+    if ret < 0 {
+        return 0;
+    }
+    let Some(label) = scope::label(scope::tid()) else { return 0 };
+    let regs: *const pt_regs = ctx.arg(0);
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    let call = unsafe {
+        Call {
+            nr: (*regs).orig_rax,
+            ret,
+            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8],
+            task: bpf_get_current_task_btf().cast_const().cast::<u8>(),
+            job: label.job,
+        }
+    };
+    if foreign(&call, label) {
+        return 0;
+    }
+    returned(&call);
+    0
+}
+
+/// A system call that returned without an error.
+struct Call {
+    nr: u64,
+    ret: i64,
+    args: [u64; 5],
+    task: Ptr,
+    job: u64,
+}
+
+/// A call through another ABI has other numbers; it is reported once a thread.
+#[inline(always)]
+fn foreign(call: &Call, label: Task) -> bool {
+    let compat = read::<u32>(call.task, &OFF_TASK_STATUS).unwrap_or(0) & TS_COMPAT != 0;
+    if !compat && call.nr & X32 == 0 {
+        return false;
+    }
+    if label.flags & task::COMPAT_REPORTED == 0 {
+        let seen = Task { job: label.job, flags: label.flags | task::COMPAT_REPORTED };
+        let _ = scope::TASKS.insert(scope::tid(), seen, 0);
+        guard(call.job, op::COMPAT_SYSCALL, call.nr as u32);
+    }
+    true
+}
+
+#[inline(always)]
+fn guard(job: u64, op: u16, value: u32) {
+    let body = size_of::<GuardBody>();
+    if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, body) {
+        record.put(0, GuardBody { pid: 0, value });
+        record.submit();
+    }
+}
+
+/// How the arguments of a system call name what it changed.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// The descriptor that was returned.
+    Opened,
+    /// A descriptor.
+    File(u64),
+    /// A directory descriptor and a name.
+    Name(u64, u64),
+    /// The same twice.
+    Names(u64, u64, u64, u64),
+}
+
+/// Decides first and acts once: the verifier follows every call of the walks,
+/// so there must be few.
+#[inline(always)]
+fn returned(call: &Call) {
+    let [a, b, c, d, e] = call.args;
+    let cwd = AT_FDCWD as u32 as u64;
+    let mut flags = 0;
+    let (op, shape) = match call.nr {
+        nr::OPEN | nr::CREAT | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
+            (0, Shape::Opened)
+        }
+        nr::FTRUNCATE => (op::TRUNCATE, Shape::File(a)),
+        nr::FCHMOD => (op::CHMOD, Shape::File(a)),
+        nr::FCHOWN => (op::CHOWN, Shape::File(a)),
+        nr::TRUNCATE => (op::TRUNCATE, Shape::Name(cwd, a)),
+        nr::CHMOD => (op::CHMOD, Shape::Name(cwd, a)),
+        nr::FCHMODAT => (op::CHMOD, Shape::Name(a, b)),
+        nr::FCHMODAT2 => {
+            flags = d & AT_SYMLINK_NOFOLLOW;
+            (op::CHMOD, Shape::Name(a, b))
+        }
+        nr::CHOWN => (op::CHOWN, Shape::Name(cwd, a)),
+        nr::LCHOWN => {
+            flags = AT_SYMLINK_NOFOLLOW;
+            (op::CHOWN, Shape::Name(cwd, a))
+        }
+        nr::FCHOWNAT => {
+            flags = e & AT_SYMLINK_NOFOLLOW;
+            (op::CHOWN, Shape::Name(a, b))
+        }
+        nr::MKNOD => (op::CREATE, Shape::Name(cwd, a)),
+        nr::MKNODAT => (op::CREATE, Shape::Name(a, b)),
+        nr::MKDIR => (op::MKDIR, Shape::Name(cwd, a)),
+        nr::MKDIRAT => (op::MKDIR, Shape::Name(a, b)),
+        nr::RMDIR => (op::RMDIR, Shape::Name(cwd, a)),
+        nr::UNLINK => (op::UNLINK, Shape::Name(cwd, a)),
+        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, Shape::Name(a, b)),
+        nr::UNLINKAT => (op::UNLINK, Shape::Name(a, b)),
+        nr::SYMLINK => (op::SYMLINK, Shape::Name(cwd, b)),
+        nr::SYMLINKAT => (op::SYMLINK, Shape::Name(b, c)),
+        nr::RENAME => (op::RENAME, Shape::Names(cwd, a, cwd, b)),
+        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, Shape::Names(a, b, c, d)),
+        nr::LINK => (op::LINK, Shape::Names(cwd, a, cwd, b)),
+        nr::LINKAT => (op::LINK, Shape::Names(a, b, c, d)),
+        nr::IO_URING_SETUP => {
+            guard(call.job, op::IO_URING, 0);
+            return;
+        }
+        _ => return,
+    };
+    match shape {
+        Shape::Opened => match descriptor(call.task, call.ret as u64) {
+            Some(file) => open::opened(file, call.job),
+            // Closed by another thread in the meantime.
+            None => emit::lost(call.job, class::FILE),
+        },
+        Shape::File(fd) => match descriptor(call.task, fd).and_then(open::path_of) {
+            Some(path) => object::record_one(call.job, op, path),
+            None => emit::lost(call.job, class::FILE),
+        },
+        Shape::Name(directory, name) => {
+            named(call, op, flags as u32, (directory, name), None);
+        }
+        Shape::Names(directory, name, other, new) => {
+            named(call, op, 0, (directory, name), Some((other, new)));
+        }
+    }
+}
+
+/// The open file of descriptor `fd`.
+#[inline(always)]
+fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
+    let table = follow(task, &OFF_TASK_FILES).and_then(|files| follow(files, &OFF_FILES_FDT))?;
+    if fd >= u64::from(read::<u32>(table, &OFF_FDTABLE_MAX)?) {
+        return None;
+    }
+    let array = follow(table, &OFF_FDTABLE_FD)?;
+    // SAFETY: the helper checks the address.
+    let file = unsafe {
+        bpf_probe_read_kernel(array.wrapping_add(fd as usize * 8).cast::<u64>())
+    };
+    match file {
+        Ok(0) | Err(_) => None,
+        Ok(file) => Some(file as Ptr),
+    }
+}
+
+#[inline(always)]
+fn named(call: &Call, op: u16, flags: u32, object: (u64, u64), other: Option<(u64, u64)>) {
+    let Some(record) = object::begin(call.job, op) else { return };
+    record.put(offset_of!(FileBody, f_flags), flags);
+    argument(call, record, Place::OBJECT, object.0, object.1);
+    match other {
+        Some(other) => argument(call, record, Place::OTHER, other.0, other.1),
+        None => object::none(record, Place::OTHER),
+    }
+    record.submit();
+}
+
+#[inline(always)]
+fn argument(call: &Call, record: Record, place: Place, directory: u64, name: u64) {
+    let name = name as Ptr;
+    // SAFETY: the helper checks the address; a name that cannot be read is
+    // found out when all of it is read.
+    let first = unsafe { bpf_probe_read_user(name) }.unwrap_or(0);
+    let base = if first == b'/' {
+        follow(call.task, &OFF_TASK_FS).and_then(|fs| {
+            Some(Path {
+                mnt: follow(fs, &OFF_FS_ROOT_MNT)?,
+                dentry: follow(fs, &OFF_FS_ROOT_DENTRY)?,
+            })
+        })
+    } else if directory as u32 as i32 == AT_FDCWD {
+        follow(call.task, &OFF_TASK_FS).and_then(|fs| {
+            Some(Path {
+                mnt: follow(fs, &OFF_FS_PWD_MNT)?,
+                dentry: follow(fs, &OFF_FS_PWD_DENTRY)?,
+            })
+        })
+    } else {
+        descriptor(call.task, directory as u32 as u64).and_then(open::path_of)
+    };
+    match base {
+        Some(base) => object::describe_argument(record, place, base, name, call.job),
+        None => object::unknown(record, place),
+    }
+}
