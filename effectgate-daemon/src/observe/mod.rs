@@ -1,5 +1,7 @@
 //! From the kernel to events: loading, the ring, decoding, attribution.
 
+pub mod attribute;
 pub mod btf;
 pub mod decode;
 pub mod kernel;
+pub mod proc;

@@ -1,0 +1,365 @@
+//! From records to events: puts the strings of an exec together, resolves what
+//! is known only by arguments, and turns boot time into Unix time.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::Path,
+};
+
+use effectgate_common::wire::{
+    self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, Header, NetBody, obj, op,
+};
+use effectgate_core::input::{
+    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, NetOp, Root, RootMatch,
+    UnixNanos, What,
+};
+
+use super::{
+    decode::{Body, Record, Tail, path, until_nul},
+    proc,
+};
+
+const AF_INET: u32 = 2;
+const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
+
+/// Turns records into events.
+#[derive(Debug, Default)]
+pub struct Attributor {
+    /// Unix time minus boot time, nanoseconds.
+    offset: u64,
+    /// Execs whose strings have not all come, by thread.
+    pending: HashMap<u32, PendingExec>,
+    roots: HashMap<JobId, Vec<Root>>,
+}
+
+#[derive(Debug)]
+struct PendingExec {
+    event: Event,
+    argv: Strings,
+    envp: Strings,
+}
+
+#[derive(Debug)]
+struct Strings {
+    bytes: Vec<u8>,
+    total: usize,
+    /// Chunks still to come.
+    missing: usize,
+    complete: bool,
+}
+
+impl Strings {
+    fn expect(total: u32) -> Strings {
+        let chunks = (total as usize).div_ceil(ARGS_CHUNK);
+        let missing = chunks.min(ARGS_CHUNKS_MAX);
+        Strings { bytes: Vec::new(), total: total as usize, missing, complete: chunks == missing }
+    }
+
+    fn take(&mut self, args: ArgsBody, tail: Tail<'_>) {
+        self.missing = self.missing.saturating_sub(1);
+        let expected = (self.total.saturating_sub(args.offset as usize)).min(ARGS_CHUNK);
+        match tail.get(args.bytes) {
+            Some(bytes) if bytes.len() == expected && self.bytes.len() == args.offset as usize => {
+                self.bytes.extend_from_slice(bytes);
+            }
+            _ => self.complete = false,
+        }
+    }
+
+    fn split(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.strip_suffix(b"\0").into_iter().chain(
+            // Cut off: the last string is not whole, and is left out.
+            (!self.bytes.ends_with(b"\0"))
+                .then(|| self.bytes.iter().rposition(|b| *b == 0).map(|end| &self.bytes[..end]))
+                .flatten(),
+        )
+        .flat_map(|block| block.split(|byte| *byte == 0))
+    }
+}
+
+impl Attributor {
+    /// `offset`: Unix time minus boot time, nanoseconds.
+    #[must_use]
+    pub fn new(offset: u64) -> Attributor {
+        Attributor { offset, ..Attributor::default() }
+    }
+
+    /// Unix time of a moment in boot time.
+    #[must_use]
+    pub fn time(&self, boot: u64) -> UnixNanos {
+        boot.wrapping_add(self.offset)
+    }
+
+    /// The job's roots, for what is known only by arguments.
+    pub fn start(&mut self, job: JobId, roots: Vec<Root>) {
+        self.roots.insert(job, roots);
+    }
+
+    /// Forgets a job.
+    pub fn finish(&mut self, job: JobId) {
+        self.roots.remove(&job);
+    }
+
+    /// Gives out a job's execs whose strings will not come any more.
+    pub fn flush(&mut self, job: JobId, out: &mut Vec<Event>) {
+        let of_job = |(_, pending): &(&u32, &PendingExec)| pending.event.job == job;
+        let tids: Vec<u32> = self.pending.iter().filter(of_job).map(|(tid, _)| *tid).collect();
+        for tid in tids {
+            self.give(tid, out);
+        }
+    }
+
+    /// Takes one record; puts the events that are complete into `out`.
+    pub fn take(&mut self, record: &Record<'_>, out: &mut Vec<Event>) {
+        let tid = record.header.tid;
+        match record.body {
+            Body::Argv(args) | Body::Envp(args) => {
+                let Some(pending) = self.pending.get_mut(&tid) else { return };
+                if matches!(record.body, Body::Argv(_)) {
+                    pending.argv.take(args, record.tail);
+                } else {
+                    pending.envp.take(args, record.tail);
+                }
+                if pending.argv.missing + pending.envp.missing == 0 {
+                    self.give(tid, out);
+                }
+                return;
+            }
+            // The strings follow their exec at once; anything else from this
+            // thread means that what is missing was lost.
+            _ => self.give(tid, out),
+        }
+        let header = record.header;
+        let what = match record.body {
+            Body::Fork(fork) => {
+                What::Fork { pid: fork.pid, ppid: fork.ppid, start: fork.start }
+            }
+            Body::Exit(exit) => What::Exit { code: exit.code },
+            Body::File(file) => self.file(&header, &file, record.tail),
+            Body::Net(net) => network(&header, &net),
+            Body::Guard(guard) => What::Guard(match header.op {
+                op::IO_URING => Guard::IoUring,
+                op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
+                op::ENTERED => Guard::Entered { process: proc::known(guard.pid) },
+                op::ESCAPED => Guard::Escaped { pid: guard.pid },
+                op => Guard::Unknown { kind: header.kind, op },
+            }),
+            Body::Exec(exec) => {
+                self.exec(&header, &exec, record.tail, out);
+                return;
+            }
+            Body::Argv(_) | Body::Envp(_) | Body::Unknown => {
+                What::Guard(Guard::Unknown { kind: header.kind, op: header.op })
+            }
+        };
+        out.push(self.event(&header, what));
+    }
+
+    fn event(&self, header: &Header, what: What) -> Event {
+        Event {
+            ts: self.time(header.ts),
+            job: header.job,
+            pid: header.pid,
+            tid: header.tid,
+            uid: header.uid,
+            comm: until_nul(&header.comm).to_vec(),
+            what,
+        }
+    }
+
+    fn exec(&mut self, header: &Header, exec: &ExecBody, tail: Tail<'_>, out: &mut Vec<Event>) {
+        let file = object(&exec.file, tail);
+        let what = What::Exec(Exec {
+            asked: tail.get(exec.filename).unwrap_or_default().to_vec(),
+            file,
+            argv: Vec::new(),
+            argv_complete: false,
+            ppid: exec.ppid,
+            start: exec.start,
+        });
+        let pending = PendingExec {
+            event: self.event(header, what),
+            argv: Strings::expect(exec.argv_len),
+            envp: Strings::expect(exec.envp_len),
+        };
+        let waiting = pending.argv.missing + pending.envp.missing > 0;
+        self.pending.insert(header.tid, pending);
+        if !waiting {
+            self.give(header.tid, out);
+        }
+    }
+
+    fn give(&mut self, tid: u32, out: &mut Vec<Event>) {
+        let Some(PendingExec { mut event, argv, envp }) = self.pending.remove(&tid) else { return };
+        if let What::Exec(exec) = &mut event.what {
+            exec.argv = argv.split().map(<[u8]>::to_vec).collect();
+            exec.argv_complete = argv.complete && argv.missing == 0;
+        }
+        let names = envp
+            .split()
+            .map(|variable| variable.split(|byte| *byte == b'=').next().unwrap_or_default())
+            .map(<[u8]>::to_vec)
+            .collect();
+        let complete = envp.complete && envp.missing == 0;
+        let env = Event { what: What::Env { names, complete }, ..event.clone() };
+        out.push(event);
+        out.push(env);
+    }
+
+    fn file(&self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
+        let op = match header.op {
+            op::OPEN_READ => FileOp::OpenRead,
+            op::OPEN_WRITE => FileOp::OpenWrite,
+            op::CREATE => FileOp::Create,
+            op::MKDIR => FileOp::Mkdir,
+            op::RMDIR => FileOp::Rmdir,
+            op::UNLINK => FileOp::Unlink,
+            op::RENAME => FileOp::Rename,
+            op::LINK => FileOp::Link,
+            op::SYMLINK => FileOp::Symlink,
+            op::TRUNCATE => FileOp::Truncate,
+            op::CHMOD => FileOp::Chmod,
+            op::CHOWN => FileOp::Chown,
+            op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
+        };
+        let argument = body.object.flags & obj::ARGUMENT != 0;
+        let follows = matches!(op, FileOp::Truncate | FileOp::Chmod | FileOp::Chown)
+            && body.f_flags & AT_SYMLINK_NOFOLLOW == 0;
+        let describe = |wire: &wire::FileObject| {
+            let mut file = object(wire, tail);
+            if wire.flags & obj::ARGUMENT != 0 {
+                self.resolve(header.job, wire, tail, follows, &mut file);
+            }
+            file
+        };
+        let other = matches!(op, FileOp::Rename | FileOp::Link).then(|| describe(&body.other));
+        What::File {
+            op,
+            object: describe(&body.object),
+            other,
+            coverage: if argument { Coverage::Argument } else { Coverage::Object },
+        }
+    }
+
+    /// What the process named, found out after the fact: symbolic links are
+    /// followed as they stand now.
+    fn resolve(
+        &self,
+        job: JobId,
+        wire: &wire::FileObject,
+        tail: Tail<'_>,
+        follows: bool,
+        file: &mut FileObject,
+    ) {
+        let name = tail.get(wire.name).unwrap_or_default();
+        if file.root == RootMatch::Unknown {
+            return;
+        }
+        if !name.is_empty() {
+            let base = Path::new(OsStr::from_bytes(&file.path));
+            // A process in another root directory says `/` for that one.
+            let relative = OsStr::from_bytes(name.strip_prefix(b"/").map_or(name, trim_slashes));
+            file.path = real(&base.join(relative), follows);
+        }
+        *file = FileObject { path: std::mem::take(&mut file.path), ..FileObject::default() };
+        let roots = self.roots.get(&job).map(Vec::as_slice).unwrap_or_default();
+        file.root = below(roots, &file.path);
+        if let Ok(meta) = std::fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
+            proc::identify(file, &meta);
+        }
+    }
+}
+
+fn trim_slashes(name: &[u8]) -> &[u8] {
+    let slashes = name.iter().take_while(|byte| **byte == b'/').count();
+    &name[slashes..]
+}
+
+/// The nearest of `roots` that holds `path`.
+fn below(roots: &[Root], path: &[u8]) -> RootMatch {
+    let inside = |root: &&Root| {
+        path.strip_prefix(&root.path[..]).is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(b"/") || root.path.ends_with(b"/")
+        })
+    };
+    match roots.iter().filter(inside).max_by_key(|root| root.path.len()) {
+        Some(root) => RootMatch::Below(root.id),
+        None => RootMatch::Outside,
+    }
+}
+
+/// `path` without links and `..`: by the file system where it still answers,
+/// by the text alone where not.
+fn real(path: &Path, follows: bool) -> Bytes {
+    if follows && let Ok(whole) = std::fs::canonicalize(path) {
+        return whole.into_os_string().into_vec();
+    }
+    if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+        && let Ok(parent) = std::fs::canonicalize(parent)
+    {
+        return parent.join(name).into_os_string().into_vec();
+    }
+    lexical(path)
+}
+
+fn lexical(path: &Path) -> Bytes {
+    use std::path::{Component, PathBuf};
+    let mut clean = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    clean.into_os_string().into_vec()
+}
+
+fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+    let components = tail.get(wire.path);
+    let unknown = wire.flags & obj::UNKNOWN != 0 || components.is_none();
+    FileObject {
+        path: path(components.unwrap_or_default()),
+        path_cut: components.is_none()
+            || wire.flags & (obj::PATH_TRUNCATED | obj::PATH_UNREADABLE | obj::DETACHED) != 0
+                && wire.flags & obj::INTERNAL == 0,
+        root: match wire.root {
+            _ if unknown => RootMatch::Unknown,
+            0 => RootMatch::Outside,
+            id => RootMatch::Below(id),
+        },
+        dev: device(wire.dev),
+        ino: wire.ino,
+        mode: wire.mode,
+        rdev: device(wire.rdev),
+        magic: wire.magic,
+        internal: wire.flags & obj::INTERNAL != 0,
+        unlinked: wire.flags & obj::UNLINKED != 0,
+    }
+}
+
+/// The kernel's own encoding (`include/linux/kdev_t.h`).
+pub fn device(dev: u32) -> Device {
+    Device { major: dev >> 20, minor: dev & 0xf_ffff }
+}
+
+fn network(header: &Header, body: &NetBody) -> What {
+    let op = match header.op {
+        op::CONNECT => NetOp::Connect,
+        op::BIND => NetOp::Bind,
+        op::SEND => NetOp::Send,
+        op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
+    };
+    let [a, b, c, d, ..] = body.addr;
+    let address = if body.family == AF_INET {
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    } else {
+        IpAddr::V6(Ipv6Addr::from(body.addr))
+    };
+    What::Net { op, address, port: body.port as u16, protocol: body.protocol }
+}

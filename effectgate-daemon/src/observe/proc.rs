@@ -1,0 +1,167 @@
+//! What `/proc` and the file system say about processes, mounts and files.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use effectgate_core::input::{Bytes, Device, FileObject, Known};
+
+/// A process as `/proc` knows it; mostly empty when it is gone.
+#[must_use]
+pub fn known(pid: u32) -> Known {
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    let stat = fs::read(dir.join("stat")).unwrap_or_default();
+    // comm may hold spaces and parentheses; what follows the last one does not.
+    let rest = stat.iter().rposition(|byte| *byte == b')').map_or(&b""[..], |at| &stat[at + 1..]);
+    let rest = String::from_utf8_lossy(rest);
+    let field = |index: usize| rest.split_whitespace().nth(index).and_then(|f| f.parse().ok());
+    Known {
+        pid,
+        ppid: field(1).unwrap_or(0) as u32,
+        // Field 22 of proc(5), in ticks of 10 ms (USER_HZ is 100 on x86).
+        start: field(19).unwrap_or(0u64) * 10_000_000,
+        exe: fs::read_link(dir.join("exe"))
+            .map(|path| path.as_os_str().as_bytes().to_vec())
+            .unwrap_or_default(),
+        comm: fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().to_vec()).unwrap_or_default(),
+    }
+}
+
+/// Names of a process's environment keys at its last exec.
+#[must_use]
+pub fn env_names(pid: u32) -> Vec<Bytes> {
+    let block = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    block
+        .split(|byte| *byte == 0)
+        .filter(|variable| !variable.is_empty())
+        .map(|variable| variable.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec())
+        .collect()
+}
+
+/// Threads of a process.
+#[must_use]
+pub fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Fills in device, inode and type.
+pub fn identify(file: &mut FileObject, meta: &Metadata) {
+    file.dev = device(meta.dev());
+    file.ino = meta.ino();
+    file.mode = meta.mode();
+    file.rdev = device(meta.rdev());
+}
+
+/// The device number of `stat(2)`.
+#[must_use]
+pub fn device(dev: u64) -> Device {
+    Device { major: rustix::fs::major(dev), minor: rustix::fs::minor(dev) }
+}
+
+/// Where cgroup v2 is mounted, wherever that is.
+///
+/// # Errors
+/// When it is mounted nowhere.
+pub fn cgroup2() -> Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").context("cannot read mountinfo")?;
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        if kind.starts_with("cgroup2 ") { unescape(place.split(' ').nth(4)?) } else { None }
+    })
+    .map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(&path)))
+    .context("cgroup v2 is mounted nowhere; mount it with `mount -t cgroup2 none /sys/fs/cgroup` or boot with systemd.unified_cgroup_hierarchy=1")
+}
+
+/// This process's cgroup v2, below its mount.
+///
+/// # Errors
+/// When `/proc/self/cgroup` has no v2 line.
+pub fn own_cgroup() -> Result<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").context("cannot read /proc/self/cgroup")?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+    let path = path.context("this process is in no cgroup v2")?;
+    Ok(PathBuf::from(path.trim_start_matches('/')))
+}
+
+/// The id that the kernel knows a cgroup directory by: its inode number.
+///
+/// # Errors
+/// When there is no such directory.
+pub fn cgroup_id(path: &Path) -> io::Result<u64> {
+    fs::metadata(path).map(|meta| meta.ino())
+}
+
+/// Mount points strictly below `root`.
+///
+/// # Errors
+/// When mountinfo cannot be read.
+pub fn mounts_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mounts = fs::read("/proc/self/mountinfo").context("cannot read mountinfo")?;
+    let mounts = String::from_utf8_lossy(&mounts);
+    Ok(mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .filter_map(unescape)
+        .map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(&path)))
+        .filter(|path| path != root && path.starts_with(root))
+        .collect())
+}
+
+/// Undoes the octal escapes of mountinfo.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'\\' && after.len() >= 3 {
+            let octal = std::str::from_utf8(&after[..3]).ok()?;
+            bytes.push(u8::from_str_radix(octal, 8).ok()?);
+            rest = &after[3..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// Every process in a cgroup and in the cgroups below it.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn members(cgroup: &Path) -> io::Result<Vec<u32>> {
+    let mut pids: Vec<u32> = fs::read_to_string(cgroup.join("cgroup.procs"))?
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect();
+    for entry in fs::read_dir(cgroup)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            pids.extend(members(&entry.path()).unwrap_or_default());
+        }
+    }
+    Ok(pids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_known() {
+        let own = known(std::process::id());
+        assert_eq!(own.ppid, std::os::unix::process::parent_id());
+        assert!(own.start > 0);
+        assert!(!own.exe.is_empty());
+        assert!(threads(std::process::id()).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn octal_escapes_are_undone() {
+        assert_eq!(unescape("/a\\040b\\134").as_deref(), Some(&b"/a b\\"[..]));
+        assert_eq!(unescape("/x\\9"), Some(b"/x\\9".to_vec()));
+    }
+}
