@@ -2,6 +2,13 @@
 //! No I/O, no clock, no kernel.
 #![forbid(unsafe_code)]
 
+mod envelope;
+mod fault;
+mod form;
+mod host;
 pub mod input;
+mod json;
+mod note;
 pub mod pin;
 pub mod policy;
+mod time;
