@@ -1,0 +1,125 @@
+//! The hash chain over a job's records.
+//!
+//! Each line is the record in canonical JSON (RFC 8785). Its `hash` is the
+//! SHA-256 of: `prev` as its 64 lower-case hexadecimal characters, then the
+//! canonical JSON of the record without the member `hash`. The `prev` of a
+//! record is the `hash` of the one before it; the first is [`genesis`].
+
+use serde_json::{Value, json};
+
+use crate::input::Started;
+use crate::pin::{digest, hex};
+use crate::record::{Record, number, read_number};
+
+/// The `prev` of the first record: the SHA-256 of the canonical JSON of an
+/// object that binds the log to its policy, job and observer.
+pub fn genesis(started: &Started) -> String {
+    digest(&canonical(&json!({
+        "schema": crate::record::SCHEMA,
+        "policy": started.policy.sha256,
+        "job": started.name,
+        "host": started.host,
+        "kernel": started.kernel,
+        "backend": started.backend,
+        "programs": started.programs,
+    })))
+}
+
+/// A chain, at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// The last record's hash; before the first, what its `prev` must be.
+    pub head: String,
+    /// The next record's number, and so the count of records.
+    pub next: u64,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    #[error("the line is cut off: it does not end with a newline")]
+    Truncated,
+    #[error("the line is longer than any record")]
+    TooLong,
+    #[error("the line is no record in canonical JSON: something in it was changed")]
+    NotCanonical,
+    #[error(
+        "the record is number {found} where {expected} was expected: records were removed, added or moved"
+    )]
+    Sequence { expected: u64, found: u64 },
+    #[error("the record follows another one (its `prev` is not the hash before it)")]
+    Prev,
+    #[error("the record's hash is not the hash of its content: something in it was changed")]
+    Hash,
+    #[error("the record cannot be understood: {0}")]
+    Content(&'static str),
+}
+
+impl Chain {
+    pub fn new(genesis: String) -> Self {
+        Chain { head: genesis, next: 0 }
+    }
+
+    /// The record's line, without newline. The chain moves on to it.
+    pub fn append(&mut self, record: &Record<'_>) -> Vec<u8> {
+        let mut value = record.to_json(self.next, &self.head);
+        let hash = link(&self.head, &value);
+        value["hash"] = hash.clone().into();
+        self.head = hash;
+        self.next += 1;
+        canonical(&value)
+    }
+
+    /// Checks a line and moves on to it. `opens` gives what the first record's
+    /// `prev` must be, from its content.
+    pub fn check(&mut self, line: &[u8]) -> Result<Value, Flaw> {
+        let value = parse(line)?;
+        let members = value.as_object().ok_or(Flaw::NotCanonical)?;
+        let seq = members.get("seq").and_then(read_number).ok_or(Flaw::Content("seq"))?;
+        if seq != self.next {
+            return Err(Flaw::Sequence { expected: self.next, found: seq });
+        }
+        let text = |key| members.get(key).and_then(Value::as_str);
+        let hash = text("hash").ok_or(Flaw::Content("hash"))?.to_owned();
+        let prev = text("prev").ok_or(Flaw::Content("prev"))?;
+        if prev != self.head {
+            return Err(Flaw::Prev);
+        }
+        let mut bare = value.clone();
+        if let Some(members) = bare.as_object_mut() {
+            members.remove("hash");
+        }
+        if link(&self.head, &bare) != hash {
+            return Err(Flaw::Hash);
+        }
+        self.head = hash;
+        self.next += 1;
+        Ok(value)
+    }
+}
+
+/// A line as JSON, when it is canonical: two lines with the same meaning are
+/// the same bytes, so that no byte can change unseen.
+pub(crate) fn parse(line: &[u8]) -> Result<Value, Flaw> {
+    let value: Value = serde_json::from_slice(line).map_err(|_| Flaw::NotCanonical)?;
+    if value.is_object() && canonical(&value) == line { Ok(value) } else { Err(Flaw::NotCanonical) }
+}
+
+fn link(prev: &str, bare: &Value) -> String {
+    use sha2::{Digest as _, Sha256};
+    let mut hasher = Sha256::new();
+    hasher.update(prev.as_bytes());
+    hasher.update(canonical(bare));
+    hex(&hasher.finalize())
+}
+
+/// Canonical JSON. Records hold no fractions, so nothing in them can fail to
+/// serialise; what a foreign log may hold instead gives no bytes and equals no line.
+fn canonical(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+/// For a record's own number in messages.
+pub(crate) fn seq_of(value: &Value) -> Option<u64> {
+    value.get("seq").and_then(read_number).filter(|seq| number(*seq) == value["seq"])
+}

@@ -1,0 +1,153 @@
+//! The envelope's grammar.
+
+use crate::fault::{Fault, Faults, quoted};
+use crate::form::Form;
+use crate::host::{self, Host};
+use crate::json::Pos;
+use crate::policy::{Entry, Kind, List, Network, Policy};
+
+const KEYS: [&str; 6] =
+    ["envelope_id", "allowed_roots", "allowed_tools", "allowed_env", "allowed_hosts", "network"];
+
+/// Reads an envelope: one JSON object with exactly the six keys.
+///
+/// # Errors
+/// Every fault of the file, in its order. A syntax fault hides those behind it.
+pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
+    let mut form = Form::open(file_name, bytes, &KEYS)?;
+    let id = form.text("envelope_id").map(|(_, id)| id);
+    let roots = list(&mut form, "allowed_roots", root);
+    let tools = list(&mut form, "allowed_tools", tool);
+    let env = list(&mut form, "allowed_env", env_name);
+    let hosts = list(&mut form, "allowed_hosts", host_entry);
+    let network = network(&mut form);
+    if let (Some(hosts), Some((at, mode))) = (&hosts, network) {
+        check_network(mode, hosts, at, &mut form.faults);
+    }
+    match (id, roots, tools, env, hosts, network) {
+        (Some(id), Some(roots), Some(tools), Some(env), Some(hosts), Some((at, network)))
+            if form.faults.is_empty() =>
+        {
+            Ok(Policy {
+                kind: Kind::Envelope,
+                id,
+                sha256: crate::pin::digest(bytes),
+                file: file_name.to_owned(),
+                roots,
+                tools,
+                env,
+                hosts,
+                network,
+                network_line: at.line,
+            })
+        }
+        _ => Err(form.faults.into_vec()),
+    }
+}
+
+/// What is wrong with an entry: rule, message, help.
+type Bad = (&'static str, String, &'static str);
+
+fn list<T: PartialEq>(
+    form: &mut Form,
+    key: &str,
+    read: fn(&str) -> Result<T, Bad>,
+) -> Option<List<T>> {
+    let (at, strings) = form.strings(key)?;
+    let mut entries: Vec<Entry<T>> = Vec::with_capacity(strings.len());
+    for (place, text) in strings {
+        match read(&text) {
+            Err((rule, message, help)) => {
+                form.faults.add(place, rule, format!("{key}: {message}"), help);
+            }
+            Ok(value) => {
+                if let Some(first) = entries.iter().find(|entry| entry.value == value) {
+                    let message = format!(
+                        "{key}: {} was already listed in line {}",
+                        quoted(&text),
+                        first.line
+                    );
+                    form.faults.add(place, "duplicate-entry", message, "remove one of the two");
+                }
+                entries.push(Entry { value, line: place.line, column: place.column });
+            }
+        }
+    }
+    Some(List { line: at.line, entries })
+}
+
+/// An absolute path without its empty and `.` components.
+fn root(text: &str) -> Result<String, Bad> {
+    if !text.starts_with('/') {
+        let message = format!("{} is relative (roots are absolute paths)", quoted(text));
+        return Err(("root-relative", message, "write it from /"));
+    }
+    let parts: Vec<&str> =
+        text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if parts.contains(&"..") {
+        let message = format!("{} climbs with `..`", quoted(text));
+        return Err(("root-climbs", message, "write the directory that is meant"));
+    }
+    if parts.is_empty() {
+        let message = format!("{} is the whole file system", quoted(text));
+        return Err(("root-is-slash", message, "list the directories the job needs"));
+    }
+    Ok(format!("/{}", parts.join("/")))
+}
+
+fn tool(text: &str) -> Result<String, Bad> {
+    if text.is_empty() || text.trim() != text {
+        let message = format!("{} is empty or has blanks at its ends", quoted(text));
+        return Err(("tool-name", message, "write the tool's exact name"));
+    }
+    Ok(text.to_owned())
+}
+
+fn env_name(text: &str) -> Result<String, Bad> {
+    let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit());
+    if !good {
+        let message = format!("{} is no environment key", quoted(text));
+        let help = "write the exact name: letters, digits, `_`, no digit first; no value, no `*`";
+        return Err(("env-name", message, help));
+    }
+    Ok(text.to_owned())
+}
+
+fn host_entry(text: &str) -> Result<Host, Bad> {
+    host::parse(text).map_err(|bad| (bad.rule, bad.message, bad.help))
+}
+
+fn network(form: &mut Form) -> Option<(Pos, Network)> {
+    let (at, node) = form.take("network")?;
+    let text = form.string("network", &node)?;
+    match text.as_str() {
+        "deny" => Some((at, Network::Deny)),
+        "allowlist" => Some((at, Network::Allowlist)),
+        _ => {
+            let message = format!("network: {} is no mode", quoted(&text));
+            let help = "write \"deny\", or \"allowlist\" with allowed_hosts";
+            form.faults.add(node.at, "network-mode", message, help);
+            None
+        }
+    }
+}
+
+fn check_network(mode: Network, hosts: &List<Host>, at: Pos, faults: &mut Faults) {
+    match (mode, hosts.entries.is_empty()) {
+        (Network::Deny, false) => faults.add(
+            at,
+            "network-deny-with-hosts",
+            "network is \"deny\", but allowed_hosts lists hosts",
+            "empty allowed_hosts, or write \"allowlist\"",
+        ),
+        (Network::Allowlist, true) => faults.add(
+            at,
+            "network-allowlist-without-hosts",
+            "network is \"allowlist\", but allowed_hosts is empty",
+            "list the hosts, or write \"deny\"",
+        ),
+        (Network::Deny, true) | (Network::Allowlist, false) => {}
+    }
+}

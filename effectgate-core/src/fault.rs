@@ -1,0 +1,72 @@
+//! A fault in a file that a person wrote: where it is, what it is, what to do.
+
+use serde::Serialize;
+
+use crate::json::Pos;
+
+/// One fault. Parsers report every fault they find, not only the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}; {help}")]
+pub struct Fault {
+    /// The file's name as it was given.
+    pub file: String,
+    /// A stable identifier of the rule that was broken, for machines.
+    pub rule: &'static str,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in characters.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+/// Faults of one file, while it is being read.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    file: String,
+    found: Vec<Fault>,
+}
+
+impl Faults {
+    pub fn of(file: &str) -> Self {
+        Faults { file: file.to_owned(), found: Vec::new() }
+    }
+
+    pub fn add(
+        &mut self,
+        at: Pos,
+        rule: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.found.push(Fault {
+            file: self.file.clone(),
+            rule,
+            line: at.line,
+            column: at.column,
+            message: message.into(),
+            help: help.into(),
+        });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// In the order of the file.
+    pub fn into_vec(mut self) -> Vec<Fault> {
+        self.found.sort_by_key(|fault| (fault.line, fault.column));
+        self.found
+    }
+}
+
+/// Text from a file inside a message: quoted, control characters escaped, cut.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+    }
+}

@@ -1,0 +1,218 @@
+//! Hosts: exact DNS names and addresses, with an optional port.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::fault::quoted;
+
+/// A host that a policy allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub name: HostName,
+    /// `None` is every port.
+    pub port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostName {
+    /// Lower case, without the final dot.
+    Name(String),
+    /// IPv4-mapped IPv6 is written as IPv4.
+    Address(IpAddr),
+}
+
+impl Host {
+    /// Whether this entry lets `port` of a matching host through.
+    pub fn allows_port(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.name, self.port) {
+            (HostName::Name(name), None) => write!(f, "{name}"),
+            (HostName::Name(name), Some(port)) => write!(f, "{name}:{port}"),
+            (HostName::Address(address), None) => write!(f, "{address}"),
+            (HostName::Address(IpAddr::V6(v6)), Some(port)) => write!(f, "[{v6}]:{port}"),
+            (HostName::Address(v4), Some(port)) => write!(f, "{v4}:{port}"),
+        }
+    }
+}
+
+/// Why a text is no host.
+#[derive(Debug, PartialEq)]
+pub(crate) struct BadHost {
+    pub rule: &'static str,
+    pub message: String,
+    pub help: &'static str,
+}
+
+pub(crate) fn parse(text: &str) -> Result<Host, BadHost> {
+    let bad = |rule, what: &str, help| BadHost {
+        rule,
+        message: format!("{} {what}", quoted(text)),
+        help,
+    };
+    if text.is_empty() {
+        return Err(bad("host-empty", "is empty", "name a host or remove the entry"));
+    }
+    if !text.is_ascii() {
+        let help = "write the name's punycode form (xn--…), in which look-alikes differ";
+        return Err(bad("host-not-ascii", "is not ASCII", help));
+    }
+    if text.contains('*') {
+        return Err(bad("host-wildcard", "is a wildcard", "list every host by its exact name"));
+    }
+    if text.contains('/') {
+        let help = "write the host alone: no scheme, no path, no network mask";
+        return Err(bad("host-form", "is a URL, a path or a network", help));
+    }
+    let (name, port) = split(text).ok_or_else(|| {
+        bad("host-form", "is not in the form [address]:port", "write IPv6 with a port as [::1]:443")
+    })?;
+    let port = match port {
+        None => None,
+        Some(port) => Some(parse_port(port).ok_or_else(|| {
+            bad("host-port", "has no port between 1 and 65535", "write host:443, or the host alone")
+        })?),
+    };
+    let name = match name {
+        Part::V6(v6) => HostName::Address(address6(v6).ok_or_else(|| {
+            bad("host-address", "is no IPv6 address", "write it as in 2001:db8::1, without a zone")
+        })?),
+        Part::Name(name) => parse_name(name).map_err(|(rule, what, help)| bad(rule, what, help))?,
+    };
+    Ok(Host { name, port })
+}
+
+enum Part<'a> {
+    Name(&'a str),
+    V6(&'a str),
+}
+
+fn split(text: &str) -> Option<(Part<'_>, Option<&str>)> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (address, rest) = rest.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Some((Part::V6(address), Some(port))),
+            None if rest.is_empty() => Some((Part::V6(address), None)),
+            None => None,
+        };
+    }
+    match text.split_once(':') {
+        None => Some((Part::Name(text), None)),
+        Some((_, rest)) if rest.contains(':') => Some((Part::V6(text), None)),
+        Some((name, port)) => Some((Part::Name(name), Some(port))),
+    }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    if plain { text.parse().ok() } else { None }
+}
+
+fn address6(text: &str) -> Option<IpAddr> {
+    text.parse::<Ipv6Addr>().ok().map(|v6| IpAddr::V6(v6).to_canonical())
+}
+
+type NameFault = (&'static str, &'static str, &'static str);
+
+fn parse_name(text: &str) -> Result<HostName, NameFault> {
+    let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    // What resolvers would read as a number must be one in the only form that
+    // everybody reads alike: 0x7f.1, 127.1 and 010.0.0.1 are other addresses
+    // to other programs.
+    if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
+        return name.parse::<Ipv4Addr>().map(|v4| HostName::Address(IpAddr::V4(v4))).map_err(
+            |_| {
+                (
+                    "host-address",
+                    "is no IPv4 address",
+                    "write four decimal numbers, as in 192.0.2.1",
+                )
+            },
+        );
+    }
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(letters)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if name.len() > 253 || !name.split('.').all(label) {
+        return Err((
+            "host-name",
+            "is no DNS name",
+            "use letters, digits and inner hyphens, in labels of 1 to 63 joined by dots",
+        ));
+    }
+    Ok(HostName::Name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_hosts() {
+        for (text, want) in [
+            ("Example.COM.", "example.com"),
+            ("example.com:443", "example.com:443"),
+            ("localhost", "localhost"),
+            ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:65535", "192.0.2.1:65535"),
+            ("2001:DB8::1", "2001:db8::1"),
+            ("[2001:db8::1]:1", "[2001:db8::1]:1"),
+            ("[::1]", "::1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("[::ffff:c000:201]:80", "192.0.2.1:80"),
+            ("0.0.0.0", "0.0.0.0"),
+            ("::", "::"),
+        ] {
+            let host = parse(text).unwrap_or_else(|bad| panic!("{text}: {bad:?}"));
+            assert_eq!(host.to_string(), want);
+            assert_eq!(parse(&host.to_string()).unwrap(), host);
+        }
+    }
+
+    #[test]
+    fn bad_hosts() {
+        for (text, rule) in [
+            ("", "host-empty"),
+            ("*.example.com", "host-wildcard"),
+            ("*", "host-wildcard"),
+            ("https://example.com", "host-form"),
+            ("10.0.0.0/8", "host-form"),
+            ("exаmple.com", "host-not-ascii"),
+            ("0x7f.1", "host-address"),
+            ("127.1", "host-address"),
+            ("010.0.0.1", "host-address"),
+            ("2130706433", "host-address"),
+            ("0x7f000001", "host-address"),
+            ("1.2.3.256", "host-address"),
+            ("1.2.3.4.5", "host-address"),
+            ("fe80::1%eth0", "host-address"),
+            (":::", "host-address"),
+            ("[::1", "host-form"),
+            ("[::1]443", "host-form"),
+            ("example.com:0", "host-port"),
+            ("example.com:65536", "host-port"),
+            ("example.com:0443", "host-port"),
+            ("example.com:+443", "host-port"),
+            ("example.com:", "host-port"),
+            ("a b", "host-name"),
+            ("-a.example", "host-name"),
+            ("a-.example", "host-name"),
+            ("a..example", "host-name"),
+            (".example", "host-name"),
+            ("a_b.example", "host-name"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().rule, rule, "{text}");
+        }
+        assert!(parse(&format!("{}.example", "a".repeat(64))).is_err());
+    }
+}

@@ -1,0 +1,402 @@
+//! A strict JSON reader (RFC 8259) that remembers where everything stands.
+//! Files written by people need faults with line and column, for values as
+//! well as for syntax; `serde_json` forgets positions once a value is built.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Arrays and objects may be nested this deep, so that no file can exhaust the stack.
+pub(crate) const DEEPEST: u32 = 32;
+
+/// A place in a text; both from 1, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pos {
+    pub line: u32,
+    pub column: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub at: Pos,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool,
+    Number,
+    String(String),
+    Array(Vec<Node>),
+    /// Members in the order of the file; duplicates are kept for the caller to refuse.
+    Object(Vec<Member>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Member {
+    pub key: String,
+    pub at: Pos,
+    pub value: Node,
+}
+
+/// Why a text is not JSON.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Broken {
+    pub at: Pos,
+    pub rule: &'static str,
+    pub message: String,
+    pub help: &'static str,
+}
+
+/// Reads exactly one JSON text.
+pub(crate) fn read(text: &str) -> Result<Node, Broken> {
+    let mut reader =
+        Reader { rest: text.chars().peekable(), at: Pos { line: 1, column: 1 }, depth: 0 };
+    if reader.peek() == Some('\u{feff}') {
+        return Err(reader.broken("json-syntax", "a byte-order mark", "save the file without one"));
+    }
+    reader.space();
+    if reader.peek().is_none() {
+        return Err(reader.broken("empty-file", "the file is empty", "write one JSON object"));
+    }
+    let node = reader.value()?;
+    reader.space();
+    match reader.peek() {
+        None => Ok(node),
+        Some(_) => Err(reader.broken(
+            "json-trailing",
+            "something follows the JSON text",
+            "keep one JSON object in the file and remove the rest",
+        )),
+    }
+}
+
+impl Value {
+    /// The type's name, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool => "a boolean",
+            Value::Number => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        }
+    }
+}
+
+struct Reader<'a> {
+    rest: Peekable<Chars<'a>>,
+    at: Pos,
+    depth: u32,
+}
+
+impl Reader<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest.peek().copied()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.rest.next()?;
+        if c == '\n' {
+            self.at = Pos { line: self.at.line.saturating_add(1), column: 1 };
+        } else {
+            self.at.column = self.at.column.saturating_add(1);
+        }
+        Some(c)
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(' ' | '\t' | '\n' | '\r')) {
+            self.bump();
+        }
+    }
+
+    fn broken(&self, rule: &'static str, message: impl Into<String>, help: &'static str) -> Broken {
+        Broken { at: self.at, rule, message: message.into(), help }
+    }
+
+    fn unexpected(&mut self, wanted: &str) -> Broken {
+        let found = match self.peek() {
+            None => "the file ends".to_owned(),
+            Some('\0') => "a NUL byte stands".to_owned(),
+            Some(c) => format!("{c:?} stands"),
+        };
+        self.broken(
+            "json-syntax",
+            format!("{found} where {wanted} was expected"),
+            "write it as JSON (RFC 8259: no comments, no trailing commas)",
+        )
+    }
+
+    fn value(&mut self) -> Result<Node, Broken> {
+        let at = self.at;
+        let value = match self.peek() {
+            Some('{') => self.object()?,
+            Some('[') => self.array()?,
+            Some('"') => Value::String(self.string()?),
+            Some('-' | '0'..='9') => self.number()?,
+            Some('t') => self.word("true", Value::Bool)?,
+            Some('f') => self.word("false", Value::Bool)?,
+            Some('n') => self.word("null", Value::Null)?,
+            _ => return Err(self.unexpected("a value")),
+        };
+        Ok(Node { at, value })
+    }
+
+    fn enter(&mut self) -> Result<(), Broken> {
+        if self.depth == DEEPEST {
+            return Err(self.broken(
+                "json-depth",
+                format!("more than {DEEPEST} levels of nesting"),
+                "write the file flat",
+            ));
+        }
+        self.depth += 1;
+        self.bump();
+        self.space();
+        Ok(())
+    }
+
+    fn object(&mut self) -> Result<Value, Broken> {
+        self.enter()?;
+        let mut members = Vec::new();
+        if self.peek() != Some('}') {
+            loop {
+                let at = self.at;
+                if self.peek() != Some('"') {
+                    return Err(self.unexpected("a key in double quotes"));
+                }
+                let key = self.string()?;
+                self.space();
+                if self.peek() != Some(':') {
+                    return Err(self.unexpected("':'"));
+                }
+                self.bump();
+                self.space();
+                let value = self.value()?;
+                members.push(Member { key, at, value });
+                if !self.comma('}')? {
+                    break;
+                }
+            }
+        }
+        self.bump();
+        self.depth -= 1;
+        Ok(Value::Object(members))
+    }
+
+    fn array(&mut self) -> Result<Value, Broken> {
+        self.enter()?;
+        let mut items = Vec::new();
+        if self.peek() != Some(']') {
+            loop {
+                items.push(self.value()?);
+                if !self.comma(']')? {
+                    break;
+                }
+            }
+        }
+        self.bump();
+        self.depth -= 1;
+        Ok(Value::Array(items))
+    }
+
+    /// True after a comma, false before the closing bracket.
+    fn comma(&mut self, close: char) -> Result<bool, Broken> {
+        self.space();
+        match self.peek() {
+            Some(',') => {
+                self.bump();
+                self.space();
+                Ok(true)
+            }
+            Some(c) if c == close => Ok(false),
+            _ => Err(self.unexpected(&format!("',' or {close:?}"))),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Broken> {
+        for c in word.chars() {
+            if self.peek() != Some(c) {
+                return Err(self.unexpected(&format!("`{word}`")));
+            }
+            self.bump();
+        }
+        Ok(value)
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        if !matches!(self.peek(), Some('0'..='9')) {
+            return Err(self.unexpected("a digit"));
+        }
+        while matches!(self.peek(), Some('0'..='9')) {
+            self.bump();
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Value, Broken> {
+        if self.peek() == Some('-') {
+            self.bump();
+        }
+        if self.peek() == Some('0') {
+            self.bump();
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some('.') {
+            self.bump();
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some('e' | 'E')) {
+            self.bump();
+            if matches!(self.peek(), Some('+' | '-')) {
+                self.bump();
+            }
+            self.digits()?;
+        }
+        Ok(Value::Number)
+    }
+
+    fn string(&mut self) -> Result<String, Broken> {
+        self.bump();
+        let mut text = String::new();
+        loop {
+            match self.peek() {
+                None | Some('\0'..='\u{1f}') => {
+                    return Err(self.unexpected("the rest of a string"));
+                }
+                Some('"') => {
+                    self.bump();
+                    return Ok(text);
+                }
+                Some('\\') => {
+                    self.bump();
+                    text.push(self.escape()?);
+                }
+                Some(c) => {
+                    self.bump();
+                    text.push(c);
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Broken> {
+        let c = match self.peek() {
+            Some(c @ ('"' | '\\' | '/')) => c,
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('u') => {
+                self.bump();
+                return self.unicode();
+            }
+            _ => return Err(self.unexpected("an escape (one of \" \\ / b f n r t u)")),
+        };
+        self.bump();
+        Ok(c)
+    }
+
+    fn unicode(&mut self) -> Result<char, Broken> {
+        let first = self.hex4()?;
+        let code = if (0xd800..0xdc00).contains(&first) {
+            for c in ['\\', 'u'] {
+                if self.peek() != Some(c) {
+                    return Err(self.unexpected("the second half of a surrogate pair"));
+                }
+                self.bump();
+            }
+            let second = self.hex4()?;
+            if !(0xdc00..0xe000).contains(&second) {
+                return Err(self.unexpected("the second half of a surrogate pair"));
+            }
+            0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+        } else {
+            first
+        };
+        char::from_u32(code).ok_or_else(|| self.unexpected("a whole surrogate pair"))
+    }
+
+    fn hex4(&mut self) -> Result<u32, Broken> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|c| c.to_digit(16)) else {
+                return Err(self.unexpected("four hexadecimal digits"));
+            };
+            self.bump();
+            code = code * 16 + digit;
+        }
+        Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_lines_and_characters() {
+        let Value::Object(members) = read("{\n  \"é\": [1, \"x\"]\n}").unwrap().value else {
+            panic!()
+        };
+        assert_eq!(members[0].at, Pos { line: 2, column: 3 });
+        let Value::Array(items) = &members[0].value.value else { panic!() };
+        assert_eq!(items[1].at, Pos { line: 2, column: 12 });
+        assert_eq!(items[1].value, Value::String("x".into()));
+    }
+
+    #[test]
+    fn escapes() {
+        let text = r#""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00""#;
+        let want = "\"\\/\u{8}\u{c}\n\r\té😀";
+        assert_eq!(read(text).unwrap().value, Value::String(want.into()));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            "1e",
+            "-",
+            "tru",
+            "nul",
+            "'a'",
+            "\"a",
+            "\"\t\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\ud800\\u0041\"",
+            "{} {}",
+            "// c\n{}",
+            "\u{feff}{}",
+            "\0",
+            "{a:1}",
+            "{\"a\" 1}",
+            "[1 2]",
+            "+1",
+            "NaN",
+        ] {
+            assert!(read(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(read(&deep(DEEPEST as usize)).is_ok());
+        assert_eq!(read(&deep(DEEPEST as usize + 1)).unwrap_err().rule, "json-depth");
+        assert_eq!(read(&"[".repeat(1_000_000)).unwrap_err().rule, "json-depth");
+    }
+}

@@ -1,0 +1,151 @@
+//! One effect against one job's policy. Pure: what was seen in, what it means out.
+
+mod env;
+mod file;
+mod guard;
+mod net;
+
+use serde::Serialize;
+
+pub use env::{EnvJudgement, Origin, env};
+pub use file::file;
+pub use guard::guard;
+pub(crate) use net::listens_on_loopback;
+pub use net::{Listeners, NetJudgement, net};
+
+use crate::input::{Backend, Class, Mode, Started};
+
+/// What an effect means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub rule: Rule,
+    pub finding: Finding,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// No rule asks about it.
+    Recorded,
+    /// Inside the policy.
+    Within,
+    /// Outside the policy.
+    Violation,
+    /// Not known to be inside, not proven to be outside.
+    Doubt(Doubt),
+    /// Inside or unasked, but a sign that other effects may have gone unseen.
+    RecordedWithDoubt(Doubt),
+}
+
+/// The rule that decided: a key of the policy file with its line, or, without
+/// file and line, a rule that holds for every policy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Rule {
+    pub name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// What happened to the effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Decision {
+    Allowed,
+    Recorded,
+    Denied,
+    Killed,
+}
+
+/// Why a verdict cannot be `pass` although nothing is known to be outside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum Doubt {
+    #[error("no canary proved that effects are seen")]
+    NoCanary,
+    #[error("the canary missed effects of class {}", .0.name())]
+    CanaryMissed(Class),
+    #[error("the canary failed in the middle of the job: {0}")]
+    CanaryFailed(String),
+    #[error("the command never started")]
+    NeverLaunched,
+    #[error("coverage of class {} is below the required minimum", .0.name())]
+    Coverage(Class),
+    #[error("a written file could not be placed below or outside the roots")]
+    Unplaced,
+    #[error("a process's environment could not be read whole")]
+    EnvIncomplete,
+    #[error("an io_uring was set up, whose effects the tracepoint backend does not see")]
+    IoUring,
+    #[error("32-bit system calls were made, which the tracepoint backend does not see")]
+    CompatSyscall,
+    #[error("a kernel record of an unknown kind arrived")]
+    UnknownRecord,
+    #[error("the job was stopped from outside before it ended: {0}")]
+    Stopped(String),
+}
+
+impl Judgement {
+    pub(crate) fn recorded(rule: &'static str) -> Self {
+        Judgement { rule: Rule::of_every_policy(rule), finding: Finding::Recorded }
+    }
+
+    pub fn within(&self) -> bool {
+        match self.finding {
+            Finding::Recorded | Finding::Within | Finding::RecordedWithDoubt(_) => true,
+            Finding::Violation | Finding::Doubt(_) => false,
+        }
+    }
+
+    pub fn is_violation(&self) -> bool {
+        self.finding == Finding::Violation
+    }
+
+    pub fn doubt(&self) -> Option<&Doubt> {
+        match &self.finding {
+            Finding::Doubt(doubt) | Finding::RecordedWithDoubt(doubt) => Some(doubt),
+            Finding::Recorded | Finding::Within | Finding::Violation => None,
+        }
+    }
+
+    /// What was done about it. `enforce` denies files and programs only with
+    /// the `lsm` backend, the network with every backend; keys that a process
+    /// already holds and a cgroup that it already left cannot be denied.
+    pub fn decision(&self, class: Class, mode: Mode, backend: Backend) -> Decision {
+        match (&self.finding, mode) {
+            (Finding::Within, _) => Decision::Allowed,
+            (Finding::Violation, Mode::Kill) => Decision::Killed,
+            (Finding::Violation, Mode::Enforce) => match class {
+                Class::Net => Decision::Denied,
+                Class::File | Class::Exec if backend == Backend::Lsm => Decision::Denied,
+                Class::File
+                | Class::Exec
+                | Class::Env
+                | Class::Tool
+                | Class::Limit
+                | Class::Guard => Decision::Recorded,
+            },
+            (Finding::Violation, Mode::Observe)
+            | (Finding::Recorded | Finding::Doubt(_) | Finding::RecordedWithDoubt(_), _) => {
+                Decision::Recorded
+            }
+        }
+    }
+}
+
+impl Rule {
+    pub(crate) fn of_every_policy(name: &'static str) -> Self {
+        Rule { name, file: None, line: None }
+    }
+
+    pub(crate) fn written(started: &Started, name: &'static str, line: u32) -> Self {
+        Rule { name, file: Some(started.policy.file.clone()), line: Some(line) }
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{} ({file}:{line})", self.name),
+            _ => f.write_str(self.name),
+        }
+    }
+}

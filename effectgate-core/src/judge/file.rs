@@ -1,0 +1,254 @@
+//! Files. An envelope asks where a job writes, never what it reads.
+
+use crate::input::{Device, FileObject, FileOp, RootMatch, Started};
+use crate::judge::{Doubt, Finding, Judgement, Rule};
+
+/// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
+const PROC: u64 = 0x9fa0;
+/// `S_IFMT` and `S_IFCHR`, include/uapi/linux/stat.h.
+const TYPE_MASK: u32 = 0o170_000;
+const CHARACTER_DEVICE: u32 = 0o020_000;
+
+/// Judges a file effect of the process `pid`. Both objects of a rename or a
+/// link must be inside: a link to a file outside would make it writable
+/// through a path inside.
+pub fn file(
+    started: &Started,
+    pid: u32,
+    op: FileOp,
+    object: &FileObject,
+    other: Option<&FileObject>,
+) -> Judgement {
+    if !writes(op) {
+        return Judgement::recorded("reads");
+    }
+    let first = place(started, pid, op, object);
+    let Some(other) = other else { return first };
+    let second = place(started, pid, op, other);
+    if severity(&second) > severity(&first) { second } else { first }
+}
+
+fn writes(op: FileOp) -> bool {
+    match op {
+        FileOp::OpenRead => false,
+        FileOp::OpenWrite
+        | FileOp::Create
+        | FileOp::Mkdir
+        | FileOp::Rmdir
+        | FileOp::Unlink
+        | FileOp::Rename
+        | FileOp::Link
+        | FileOp::Symlink
+        | FileOp::Truncate
+        | FileOp::Chmod
+        | FileOp::Chown => true,
+    }
+}
+
+fn severity(judgement: &Judgement) -> u8 {
+    match judgement.finding {
+        Finding::Recorded | Finding::Within => 0,
+        Finding::Doubt(_) | Finding::RecordedWithDoubt(_) => 1,
+        Finding::Violation => 2,
+    }
+}
+
+fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgement {
+    let within = |rule| Judgement { rule, finding: Finding::Within };
+    if let RootMatch::Below(id) = object.root
+        && let Some(root) = started.roots.iter().find(|root| root.id == id)
+    {
+        return within(match root.entry {
+            None => Rule::of_every_policy("tmpdir"),
+            Some(index) => {
+                let roots = &started.policy.roots;
+                let line = roots.entries.get(index).map_or(roots.line, |entry| entry.line);
+                Rule::written(started, "allowed_roots", line)
+            }
+        });
+    }
+    if let Some(name) = harmless(started, pid, op, object) {
+        return within(Rule::of_every_policy(name));
+    }
+    let rule = Rule::written(started, "allowed_roots", started.policy.roots.line);
+    let finding = match object.root {
+        RootMatch::Unknown => Finding::Doubt(Doubt::Unplaced),
+        RootMatch::Outside | RootMatch::Below(_) => Finding::Violation,
+    };
+    Judgement { rule, finding }
+}
+
+/// The rule by which a write that is below no root still changes nothing
+/// outside the job.
+fn harmless(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Option<&'static str> {
+    if object.internal {
+        return Some("internal");
+    }
+    if !matches!(op, FileOp::OpenWrite | FileOp::Truncate) {
+        return None;
+    }
+    if object.ino != 0 && started.streams.contains(&(object.dev, object.ino)) {
+        return Some("stream");
+    }
+    if object.mode & TYPE_MASK == CHARACTER_DEVICE {
+        if holds_nothing(object.rdev) {
+            return Some("device");
+        }
+        if started.terminals.contains(&object.rdev) {
+            return Some("terminal");
+        }
+    }
+    (object.magic == PROC && !object.path_cut && is_own_proc(&object.path, pid))
+        .then_some("own-proc")
+}
+
+/// null, zero, full, and the name by which a process reaches its own terminal
+/// (Documentation/admin-guide/devices.txt).
+fn holds_nothing(rdev: Device) -> bool {
+    matches!((rdev.major, rdev.minor), (1, 3 | 5 | 7) | (5, 0))
+}
+
+/// `/proc/<pid>/…`; its threads are in `/proc/<pid>/task/<tid>/…`.
+fn is_own_proc(path: &[u8], pid: u32) -> bool {
+    let own = format!("/proc/{pid}/");
+    path.len() > own.len()
+        && path.starts_with(own.as_bytes())
+        && !path.split(|b| *b == b'/').any(|part| part == b"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{object, started};
+
+    const WRITES: [FileOp; 11] = [
+        FileOp::OpenWrite,
+        FileOp::Create,
+        FileOp::Mkdir,
+        FileOp::Rmdir,
+        FileOp::Unlink,
+        FileOp::Rename,
+        FileOp::Link,
+        FileOp::Symlink,
+        FileOp::Truncate,
+        FileOp::Chmod,
+        FileOp::Chown,
+    ];
+
+    fn judge(op: FileOp, object: &FileObject) -> (Finding, &'static str) {
+        let judgement = file(&started(), 42, op, object, None);
+        (judgement.finding, judgement.rule.name)
+    }
+
+    #[test]
+    fn roots() {
+        let inside = object("/srv/repo/a", RootMatch::Below(1));
+        let outside = object("/etc/passwd", RootMatch::Outside);
+        let foreign = object("/srv/other/a", RootMatch::Below(99));
+        let unknown = object("/srv/repo/a", RootMatch::Unknown);
+        for op in WRITES {
+            assert_eq!(judge(op, &inside), (Finding::Within, "allowed_roots"), "{op:?}");
+            assert_eq!(judge(op, &outside), (Finding::Violation, "allowed_roots"), "{op:?}");
+            assert_eq!(judge(op, &foreign), (Finding::Violation, "allowed_roots"), "{op:?}");
+            let doubt = Finding::Doubt(Doubt::Unplaced);
+            assert_eq!(judge(op, &unknown), (doubt, "allowed_roots"), "{op:?}");
+        }
+        for object in [inside, outside, foreign, unknown] {
+            assert_eq!(judge(FileOp::OpenRead, &object), (Finding::Recorded, "reads"));
+        }
+    }
+
+    #[test]
+    fn rules_name_their_line() {
+        let started = started();
+        let line = |root| {
+            let object = object("/x", root);
+            file(&started, 42, FileOp::Create, &object, None).rule.line
+        };
+        assert_eq!(line(RootMatch::Below(1)), Some(started.policy.roots.entries[0].line));
+        assert_eq!(line(RootMatch::Outside), Some(started.policy.roots.line));
+        assert_eq!(line(RootMatch::Below(9)), None, "TMPDIR stands in no file");
+    }
+
+    #[test]
+    fn both_ends_count() {
+        let inside = object("/srv/repo/a", RootMatch::Below(1));
+        let outside = object("/etc/a", RootMatch::Outside);
+        let unknown = object("/srv/repo/a", RootMatch::Unknown);
+        for op in [FileOp::Rename, FileOp::Link] {
+            let judge = |a, b| file(&started(), 42, op, a, Some(b)).finding;
+            assert_eq!(judge(&inside, &inside), Finding::Within);
+            assert_eq!(judge(&inside, &outside), Finding::Violation);
+            assert_eq!(judge(&outside, &inside), Finding::Violation);
+            assert_eq!(judge(&unknown, &outside), Finding::Violation);
+            assert_eq!(judge(&inside, &unknown), Finding::Doubt(Doubt::Unplaced));
+        }
+    }
+
+    fn device(major: u32, minor: u32) -> FileObject {
+        FileObject {
+            mode: 0o020_666,
+            rdev: Device { major, minor },
+            ..object("/dev/x", RootMatch::Outside)
+        }
+    }
+
+    #[test]
+    fn devices() {
+        for (major, minor, rule) in [
+            (1, 3, "device"),
+            (1, 5, "device"),
+            (1, 7, "device"),
+            (5, 0, "device"),
+            (136, 4, "terminal"),
+        ] {
+            for op in WRITES {
+                let want = match op {
+                    FileOp::OpenWrite | FileOp::Truncate => (Finding::Within, rule),
+                    _ => (Finding::Violation, "allowed_roots"),
+                };
+                assert_eq!(judge(op, &device(major, minor)), want, "{op:?} {major}:{minor}");
+            }
+        }
+        for (major, minor) in [(1, 1), (1, 2), (1, 8), (5, 1), (8, 0), (136, 5)] {
+            let finding = judge(FileOp::OpenWrite, &device(major, minor)).0;
+            assert_eq!(finding, Finding::Violation, "{major}:{minor}");
+        }
+        let block = FileObject { mode: 0o060_660, ..device(1, 3) };
+        assert_eq!(judge(FileOp::OpenWrite, &block).0, Finding::Violation);
+    }
+
+    #[test]
+    fn own_proc() {
+        for (path, magic, within) in [
+            ("/proc/42/oom_score_adj", PROC, true),
+            ("/proc/42/task/43/comm", PROC, true),
+            ("/proc/43/oom_score_adj", PROC, false),
+            ("/proc/420/comm", PROC, false),
+            ("/proc/42/", PROC, false),
+            ("/proc/42", PROC, false),
+            ("/proc/42/../1/comm", PROC, false),
+            ("/proc/sys/kernel/core_pattern", PROC, false),
+            ("/proc/42/comm", 0xef53, false),
+        ] {
+            let object = FileObject { magic, ..object(path, RootMatch::Outside) };
+            let want = if within { Finding::Within } else { Finding::Violation };
+            assert_eq!(judge(FileOp::OpenWrite, &object).0, want, "{path}");
+            assert_eq!(judge(FileOp::Chmod, &object).0, Finding::Violation, "{path}");
+            let cut = FileObject { path_cut: true, ..object };
+            assert_eq!(judge(FileOp::OpenWrite, &cut).0, Finding::Violation, "{path}");
+        }
+    }
+
+    #[test]
+    fn streams_and_internal_mounts() {
+        let dev = Device { major: 8, minor: 1 };
+        let stream = FileObject { dev, ino: 77, ..object("/var/log/out", RootMatch::Outside) };
+        assert_eq!(judge(FileOp::OpenWrite, &stream), (Finding::Within, "stream"));
+        assert_eq!(judge(FileOp::Unlink, &stream).0, Finding::Violation);
+        let near = FileObject { ino: 78, ..stream };
+        assert_eq!(judge(FileOp::OpenWrite, &near).0, Finding::Violation);
+        let memory = FileObject { internal: true, ..object("/memfd:x", RootMatch::Unknown) };
+        assert_eq!(judge(FileOp::OpenWrite, &memory), (Finding::Within, "internal"));
+    }
+}

@@ -1,0 +1,57 @@
+//! The observer's own ground: what would let effects go unseen.
+
+use crate::input::{Backend, Guard, Started};
+use crate::judge::{Doubt, Finding, Judgement, Rule};
+
+/// Judges what happened to the observation itself.
+pub fn guard(started: &Started, guard: &Guard) -> Judgement {
+    // Hooks in the kernel's objects see what io_uring and the 32-bit entry do;
+    // system-call tracepoints do not.
+    let blind = |name, doubt| match started.backend {
+        Backend::TracePoint => Judgement {
+            rule: Rule::of_every_policy(name),
+            finding: Finding::RecordedWithDoubt(doubt),
+        },
+        Backend::Lsm | Backend::Fentry => Judgement::recorded(name),
+    };
+    match guard {
+        Guard::IoUring => blind("io-uring", Doubt::IoUring),
+        Guard::CompatSyscall { .. } => blind("compat-syscall", Doubt::CompatSyscall),
+        Guard::Entered { .. } => Judgement::recorded("entered"),
+        Guard::Escaped { .. } => {
+            Judgement { rule: Rule::of_every_policy("escaped"), finding: Finding::Violation }
+        }
+        Guard::Unknown { .. } => Judgement {
+            rule: Rule::of_every_policy("unknown-record"),
+            finding: Finding::RecordedWithDoubt(Doubt::UnknownRecord),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::started;
+    use crate::input::Known;
+
+    #[test]
+    fn every_guard_on_every_backend() {
+        let process = Known { pid: 1, ppid: 0, start: 0, exe: vec![], comm: vec![] };
+        for backend in Backend::ALL {
+            let started = Started { backend: *backend, ..started() };
+            let judge = |what| guard(&started, &what);
+            let blind = *backend == Backend::TracePoint;
+            assert_eq!(judge(Guard::IoUring).doubt().is_some(), blind);
+            assert_eq!(judge(Guard::CompatSyscall { number: 5 }).doubt().is_some(), blind);
+            assert_eq!(
+                judge(Guard::Entered { process: process.clone() }).finding,
+                Finding::Recorded
+            );
+            assert!(judge(Guard::Escaped { pid: 1 }).is_violation());
+            assert_eq!(
+                judge(Guard::Unknown { kind: 9, op: 9 }).doubt(),
+                Some(&Doubt::UnknownRecord)
+            );
+        }
+    }
+}

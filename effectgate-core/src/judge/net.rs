@@ -1,0 +1,160 @@
+//! The network: hosts by name or address, the job's own loopback.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use crate::input::{NetOp, Started};
+use crate::judge::{Finding, Judgement, Rule};
+use crate::policy::{HostName, Network};
+
+/// `IPPROTO_UDP`.
+const UDP: u32 = 17;
+
+/// Ports on which the job itself listens, where its loopback reaches them:
+/// (protocol, port).
+pub type Listeners = BTreeSet<(u32, u16)>;
+
+/// A judgement, and the host of the policy by which it was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetJudgement {
+    pub judgement: Judgement,
+    /// The listed name that this job resolved to the address.
+    pub name: Option<String>,
+}
+
+/// Judges a socket effect. `address` is canonical: IPv4-mapped IPv6 is IPv4.
+pub fn net(
+    started: &Started,
+    listeners: &Listeners,
+    op: NetOp,
+    address: IpAddr,
+    port: u16,
+    protocol: u32,
+) -> NetJudgement {
+    let built_in = |name, finding| NetJudgement {
+        judgement: Judgement { rule: Rule::of_every_policy(name), finding },
+        name: None,
+    };
+    if let Some(listed) = listed(started, address, port) {
+        return listed;
+    }
+    match op {
+        NetOp::Bind if address.is_loopback() => return built_in("loopback", Finding::Within),
+        // The kernel takes a connection to the unspecified address to loopback.
+        NetOp::Connect | NetOp::Send if address.is_loopback() || address.is_unspecified() => {
+            if listeners.contains(&(protocol, port)) {
+                return built_in("loopback", Finding::Within);
+            }
+            // How resolvers ask which source address they would have: nothing
+            // is sent, and nothing can listen there.
+            if op == NetOp::Connect && protocol == UDP && port == 0 {
+                return built_in("address-probe", Finding::Within);
+            }
+        }
+        NetOp::Bind | NetOp::Connect | NetOp::Send => {}
+    }
+    let policy = &started.policy;
+    let rule = match policy.network {
+        Network::Deny => Rule::written(started, "network", policy.network_line),
+        Network::Allowlist => Rule::written(started, "allowed_hosts", policy.hosts.line),
+    };
+    NetJudgement { judgement: Judgement { rule, finding: Finding::Violation }, name: None }
+}
+
+/// Whether a bind to this address can be reached through loopback.
+pub(crate) fn listens_on_loopback(address: IpAddr) -> bool {
+    address.is_loopback() || address.is_unspecified()
+}
+
+fn listed(started: &Started, address: IpAddr, port: u16) -> Option<NetJudgement> {
+    let entries = started.policy.hosts.entries.iter().enumerate();
+    for (index, entry) in entries.filter(|(_, entry)| entry.value.allows_port(port)) {
+        let name = match &entry.value.name {
+            HostName::Address(own) if *own == address => None,
+            HostName::Name(name)
+                if started.hosts.get(index).is_some_and(|all| all.contains(&address)) =>
+            {
+                Some(name.clone())
+            }
+            HostName::Address(_) | HostName::Name(_) => continue,
+        };
+        let rule = Rule::written(started, "allowed_hosts", entry.line);
+        return Some(NetJudgement {
+            judgement: Judgement { rule, finding: Finding::Within },
+            name,
+        });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{started, started_with_hosts};
+
+    const TCP: u32 = 6;
+
+    fn judge(
+        started: &Started,
+        op: NetOp,
+        address: &str,
+        port: u16,
+        protocol: u32,
+    ) -> (bool, &'static str) {
+        let listeners = Listeners::from([(TCP, 8080)]);
+        let address = address.parse().unwrap();
+        let found = net(started, &listeners, op, address, port, protocol).judgement;
+        (found.within(), found.rule.name)
+    }
+
+    #[test]
+    fn hosts() {
+        // example.com:443 -> 192.0.2.1, 198.51.100.7, [2001:db8::1]:53
+        let started = started_with_hosts();
+        for op in [NetOp::Connect, NetOp::Send, NetOp::Bind] {
+            for (address, port, within) in [
+                ("192.0.2.1", 443, true),
+                ("192.0.2.1", 80, false),
+                ("192.0.2.2", 443, false),
+                ("198.51.100.7", 1, true),
+                ("198.51.100.7", 65535, true),
+                ("2001:db8::1", 53, true),
+                ("2001:db8::1", 54, false),
+                ("8.8.8.8", 53, false),
+            ] {
+                let found = judge(&started, op, address, port, TCP);
+                assert_eq!(found, (within, "allowed_hosts"), "{op:?} {address}:{port}");
+            }
+        }
+        let address = "192.0.2.1".parse().unwrap();
+        let found = net(&started, &Listeners::new(), NetOp::Connect, address, 443, TCP);
+        assert_eq!(found.name.as_deref(), Some("example.com"));
+        assert_eq!(found.judgement.rule.line, Some(started.policy.hosts.entries[0].line));
+    }
+
+    #[test]
+    fn loopback() {
+        let started = started();
+        for (op, address, port, protocol, within, rule) in [
+            (NetOp::Connect, "127.0.0.1", 8080, TCP, true, "loopback"),
+            (NetOp::Send, "127.9.9.9", 8080, TCP, true, "loopback"),
+            (NetOp::Connect, "::1", 8080, TCP, true, "loopback"),
+            (NetOp::Connect, "0.0.0.0", 8080, TCP, true, "loopback"),
+            (NetOp::Connect, "127.0.0.1", 8080, UDP, false, "network"),
+            (NetOp::Connect, "127.0.0.1", 8081, TCP, false, "network"),
+            (NetOp::Connect, "192.0.2.1", 8080, TCP, false, "network"),
+            (NetOp::Connect, "::1", 0, UDP, true, "address-probe"),
+            (NetOp::Connect, "::1", 0, TCP, false, "network"),
+            (NetOp::Send, "::1", 0, UDP, false, "network"),
+            (NetOp::Connect, "192.0.2.1", 0, UDP, false, "network"),
+            (NetOp::Bind, "127.0.0.1", 0, TCP, true, "loopback"),
+            (NetOp::Bind, "::1", 80, UDP, true, "loopback"),
+            (NetOp::Bind, "0.0.0.0", 80, TCP, false, "network"),
+            (NetOp::Bind, "::", 0, TCP, false, "network"),
+            (NetOp::Bind, "192.0.2.1", 80, TCP, false, "network"),
+        ] {
+            let found = judge(&started, op, address, port, protocol);
+            assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The words in which the pipeline's enumerations are written in records.
+//! One table gives both directions, so that neither can be forgotten.
+
+use serde::{Serialize, Serializer};
+
+use crate::input::{Backend, Class, Coverage, Coverages, Exit, FileOp, Mode, NetOp, Stage};
+use crate::judge::Decision;
+use crate::verdict::Outcome;
+
+macro_rules! names {
+    ($($type:ident { $($variant:ident = $name:literal),* $(,)? })*) => {$(
+        impl $type {
+            /// Every value, in order.
+            pub const ALL: &'static [$type] = &[$($type::$variant),*];
+
+            /// The word in records and verdicts.
+            pub fn name(self) -> &'static str {
+                match self { $($type::$variant => $name),* }
+            }
+
+            /// The value of a word.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some($type::$variant),)* _ => None }
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+    )*};
+}
+
+names! {
+    Class {
+        File = "file", Exec = "exec", Env = "env", Net = "net", Tool = "tool", Limit = "limit",
+        Guard = "guard",
+    }
+    Backend { Lsm = "lsm", Fentry = "fentry", TracePoint = "tracepoint" }
+    Coverage { None = "none", Argument = "argument", Object = "object" }
+    Mode { Observe = "observe", Kill = "kill", Enforce = "enforce" }
+    Stage { Ring = "ring", Decode = "decode" }
+    FileOp {
+        OpenRead = "open_read", OpenWrite = "open_write", Create = "create", Mkdir = "mkdir",
+        Rmdir = "rmdir", Unlink = "unlink", Rename = "rename", Link = "link", Symlink = "symlink",
+        Truncate = "truncate", Chmod = "chmod", Chown = "chown",
+    }
+    NetOp { Connect = "connect", Bind = "bind", Send = "send" }
+    Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
+}
+
+impl Serialize for Exit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (word, number) = match self {
+            Exit::Code(code) => ("code", code),
+            Exit::Signal(signal) => ("signal", signal),
+        };
+        serializer.collect_map([(word, number)])
+    }
+}
+
+impl Serialize for Coverages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([
+            ("file", self.file),
+            ("exec", self.exec),
+            ("env", self.env),
+            ("net", self.net),
+        ])
+    }
+}

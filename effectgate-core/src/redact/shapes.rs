@@ -1,0 +1,168 @@
+//! Secrets that their own shape gives away.
+
+use crate::input::Bytes;
+use crate::redact::REDACTED;
+
+/// A key's shape: how it begins, which bytes go on, how many at least.
+struct Shape {
+    prefix: &'static [u8],
+    goes_on: fn(u8) -> bool,
+    least: usize,
+    /// Only where no letter or digit stands before it.
+    at_start: bool,
+}
+
+const SHAPES: [Shape; 17] = [
+    shape(b"ghp_", token, 8),
+    shape(b"gho_", token, 8),
+    shape(b"ghu_", token, 8),
+    shape(b"ghs_", token, 8),
+    shape(b"ghr_", token, 8),
+    shape(b"github_pat_", token, 8),
+    shape(b"glpat-", token, 8),
+    shape(b"AKIA", upper, 16),
+    shape(b"ASIA", upper, 16),
+    shape(b"xoxa-", token, 8),
+    shape(b"xoxb-", token, 8),
+    shape(b"xoxe-", token, 8),
+    shape(b"xoxp-", token, 8),
+    shape(b"xoxr-", token, 8),
+    shape(b"xoxs-", token, 8),
+    Shape { prefix: b"sk-", goes_on: token, least: 16, at_start: true },
+    // A JSON Web Token: base64url of `{"`, with dots between its parts.
+    shape(b"eyJ", dotted, 16),
+];
+
+/// Replaces well-known keys and private keys in PEM.
+pub(super) fn keys(bytes: &[u8]) -> Bytes {
+    let mut out = Bytes::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let found = key_at(bytes, at).or_else(|| pem_at(bytes, at));
+        match found {
+            Some(end) => {
+                out.extend_from_slice(REDACTED);
+                at = end;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+/// Replaces the password of `scheme://user:password@host`, and a user without
+/// password where that is a token: in HTTP.
+pub(super) fn url_passwords(bytes: &[u8]) -> Bytes {
+    let mut out = Bytes::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(3).position(|window| window == b"://") {
+        let (scheme, after) = rest.split_at(at + 3);
+        out.extend_from_slice(scheme);
+        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'"' | b'\'');
+        let authority = &after[..after.iter().position(ends).unwrap_or(after.len())];
+        rest = after;
+        let Some(user_end) = authority.iter().rposition(|b| *b == b'@') else { continue };
+        let user = &authority[..user_end];
+        if let Some(colon) = user.iter().position(|b| *b == b':') {
+            out.extend_from_slice(&user[..=colon]);
+            out.extend_from_slice(REDACTED);
+        } else if scheme.ends_with(b"http://") || scheme.ends_with(b"https://") {
+            out.extend_from_slice(REDACTED);
+        } else {
+            out.extend_from_slice(user);
+        }
+        rest = &after[user_end..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+const fn shape(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> Shape {
+    Shape { prefix, goes_on, least, at_start: false }
+}
+
+fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
+    SHAPES.iter().find_map(|shape| {
+        let rest = bytes[at..].strip_prefix(shape.prefix)?;
+        let body = rest.iter().take_while(|b| (shape.goes_on)(**b)).count();
+        let apart = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        let dots = shape.prefix != b"eyJ" || rest[..body].contains(&b'.');
+        (body >= shape.least && dots && (apart || !shape.at_start))
+            .then_some(at + shape.prefix.len() + body)
+    })
+}
+
+fn pem_at(bytes: &[u8], at: usize) -> Option<usize> {
+    const END: &[u8] = b"-----END ";
+    let rest = bytes[at..].strip_prefix(b"-----BEGIN ")?;
+    let label = rest.iter().take_while(|b| b.is_ascii_uppercase() || **b == b' ').count();
+    if !rest[..label].ends_with(b"PRIVATE KEY") && !rest[..label].ends_with(b"PRIVATE KEY BLOCK") {
+        return None;
+    }
+    // Without its last line the key ends with the string.
+    let close = rest.windows(END.len()).position(|window| window == END);
+    let end = close.map_or(rest.len(), |close| {
+        let last = close + END.len();
+        let name = rest[last..].iter().take_while(|b| **b != b'-').count();
+        let dashes = rest[last + name..].iter().take_while(|b| **b == b'-').count();
+        last + name + dashes
+    });
+    Some(bytes.len() - rest.len() + end)
+}
+
+fn token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+fn upper(b: u8) -> bool {
+    b.is_ascii_uppercase() || b.is_ascii_digit()
+}
+
+fn dotted(b: u8) -> bool {
+    token(b) || matches!(b, b'.' | b'=')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples() {
+        for (from, want) in [
+            ("ghp_0123456789abcdef", "[redacted]"),
+            ("x ghp_0123456789abcdef y", "x [redacted] y"),
+            ("github_pat_11AAAA_bbbbbbbb", "[redacted]"),
+            ("glpat-aaaaaaaaaaaa", "[redacted]"),
+            ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
+            ("xoxb-1234-5678-abc", "[redacted]"),
+            ("sk-aaaaaaaaaaaaaaaaaaaa", "[redacted]"),
+            ("task-aaaaaaaaaaaaaaaaaaaa", "task-aaaaaaaaaaaaaaaaaaaa"),
+            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln", "[redacted]"),
+            (
+                "a -----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY----- b",
+                "a [redacted] b",
+            ),
+            ("-----BEGIN OPENSSH PRIVATE KEY-----\nx", "[redacted]"),
+            ("-----BEGIN CERTIFICATE-----\nx", "-----BEGIN CERTIFICATE-----\nx"),
+            ("ghp_", "ghp_"),
+        ] {
+            assert_eq!(String::from_utf8(keys(from.as_bytes())).unwrap(), want);
+        }
+        for (from, want) in [
+            ("https://u:p@h/x", "https://u:[redacted]@h/x"),
+            ("https://u:p@q@h/x", "https://u:[redacted]@h/x"),
+            (
+                "git clone https://t0k@h/x 'ftp://a:b@c'",
+                "git clone https://[redacted]@h/x 'ftp://a:[redacted]@c'",
+            ),
+            ("ssh://git@h/x", "ssh://git@h/x"),
+            ("http://h:80/a", "http://h:80/a"),
+        ] {
+            assert_eq!(String::from_utf8(url_passwords(from.as_bytes())).unwrap(), want);
+            assert_eq!(String::from_utf8(url_passwords(want.as_bytes())).unwrap(), want);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which names promise a secret, and which files hold one.
+
+/// Whether a variable, option or header of this name would hold a secret.
+///
+/// The name is cut into words at everything that is no letter and no digit.
+/// `KEY` and `PRIVATE` must be words of their own (`API_KEY`, but neither
+/// `KEYBOARD` nor `MONKEY`); `TOKEN` may end a word (`AUTHTOKEN`, but not
+/// `TOKENIZERS`); `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`
+/// and `APIKEY` may stand anywhere (`PGPASSWORD`). A plural counts; case does not.
+pub fn is_secret_name(name: &[u8]) -> bool {
+    const ANYWHERE: [&[u8]; 6] =
+        [b"SECRET", b"PASSWORD", b"PASSWD", b"PASSPHRASE", b"CREDENTIAL", b"APIKEY"];
+    let upper = name.to_ascii_uppercase();
+    upper.split(|b| !b.is_ascii_alphanumeric()).any(|word| {
+        let word_one = word.strip_suffix(b"S").unwrap_or(word);
+        word_one == b"KEY"
+            || word_one == b"PRIVATE"
+            || word_one.ends_with(b"TOKEN")
+            || ANYWHERE.iter().any(|part| word.windows(part.len()).any(|window| window == *part))
+    })
+}
+
+/// Whether a path is one under which credentials are kept. Reading them is
+/// recorded with a mark; whether it was right is for the reader to say.
+pub fn is_credential_path(path: &[u8]) -> bool {
+    const EXACT: [&str; 5] =
+        ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
+    const BELOW: [&str; 4] =
+        ["/run/secrets/", "/var/run/secrets/", "/etc/ssl/private/", "/etc/sudoers.d/"];
+    const ANYWHERE: [&str; 16] = [
+        "/.ssh/",
+        "/.aws/",
+        "/.gnupg/",
+        "/.kube/",
+        "/.azure/",
+        "/.config/gcloud/",
+        "/.config/gh/",
+        "/.docker/config.json/",
+        "/.netrc/",
+        "/.git-credentials/",
+        "/.npmrc/",
+        "/.pypirc/",
+        "/.pgpass/",
+        "/.cargo/credentials/",
+        "/.cargo/credentials.toml/",
+        "/.vault-token/",
+    ];
+    // With a final slash, a pattern matches the entry itself and all below it.
+    let mut whole = path.to_vec();
+    whole.push(b'/');
+    EXACT.iter().any(|exact| exact.as_bytes() == path)
+        || BELOW.iter().any(|below| whole.starts_with(below.as_bytes()))
+        || ANYWHERE.iter().any(|part| whole.windows(part.len()).any(|w| w == part.as_bytes()))
+        || (path.starts_with(b"/etc/ssh/ssh_host_") && path.ends_with(b"_key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for name in [
+            "API_KEY",
+            "GITHUB_TOKEN",
+            "DEPLOY_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "PASSWORD",
+            "DB_PASSWORDS",
+            "PGPASSWORD",
+            "MYSQL_PWD_PRIVATE",
+            "api-key",
+            "apiKey",
+            "authToken",
+            "x.private.y",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "KEY",
+            "KEYS",
+        ] {
+            assert!(is_secret_name(name.as_bytes()), "{name}");
+        }
+        for name in
+            ["KEYBOARD", "MONKEY", "PATH", "TOKENIZERS_PARALLELISM", "CARGO_HOME", "", "PRIVATEER"]
+        {
+            assert!(!is_secret_name(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn paths() {
+        for path in [
+            "/etc/shadow",
+            "/home/a/.ssh/id_ed25519",
+            "/root/.ssh",
+            "/home/a/.aws/credentials",
+            "/run/secrets/db",
+            "/run/secrets",
+            "/home/a/.docker/config.json",
+            "/home/a/.netrc",
+            "/etc/ssh/ssh_host_ed25519_key",
+        ] {
+            assert!(is_credential_path(path.as_bytes()), "{path}");
+        }
+        for path in ["/etc/passwd", "/home/a/.sshx/y", "/srv/repo/ssh", "/etc/ssh/ssh_config", ""] {
+            assert!(!is_credential_path(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What adds up to a verdict while a job runs. Bounded, however long it runs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::input::{Class, Exit, Started, UnixNanos};
+use crate::judge::{Decision, Doubt, Rule};
+use crate::verdict::{Command, Log, Outcome, PolicyRef, SCHEMA, Verdict, Violation};
+
+/// Distinct violations and doubts that are listed; more are counted.
+const LISTED: usize = 1000;
+
+type Key = (Class, &'static str, String, Option<String>, Rule);
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: BTreeMap<Class, BTreeMap<Decision, u64>>,
+    lost: BTreeMap<Class, u64>,
+    gaps: u64,
+    violations: Vec<Violation>,
+    index: HashMap<Key, usize>,
+    unlisted: u64,
+    doubts: BTreeMap<Doubt, u64>,
+}
+
+impl Tally {
+    pub fn count(&mut self, class: Class, decision: Decision) {
+        *self.counts.entry(class).or_default().entry(decision).or_default() += 1;
+    }
+
+    pub fn lost(&mut self, lost: &BTreeMap<Class, u64>) {
+        self.gaps += 1;
+        for (class, count) in lost {
+            let sum = self.lost.entry(*class).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    pub fn doubt(&mut self, doubt: &Doubt) {
+        if let Some(count) = self.doubts.get_mut(doubt) {
+            *count += 1;
+        } else if self.doubts.len() < LISTED {
+            self.doubts.insert(doubt.clone(), 1);
+        }
+    }
+
+    pub fn violation(&mut self, violation: &Violation) {
+        let key = (
+            violation.class,
+            violation.action,
+            violation.object.clone(),
+            violation.program.clone(),
+            violation.rule.clone(),
+        );
+        if let Some(known) = self.index.get(&key).and_then(|at| self.violations.get_mut(*at)) {
+            known.count += 1;
+        } else if self.violations.len() < LISTED {
+            self.index.insert(key, self.violations.len());
+            self.violations.push(violation.clone());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// The verdict, but for the log's end, which only the closing record knows.
+    pub fn close(self, started: &Started, ended: UnixNanos, exit: Option<Exit>) -> Verdict {
+        let outcome = if !self.violations.is_empty() {
+            Outcome::Fail
+        } else if self.gaps > 0 || !self.doubts.is_empty() {
+            Outcome::Indeterminate
+        } else {
+            Outcome::Pass
+        };
+        let reasons = self.reasons();
+        let policy = &started.policy;
+        Verdict {
+            schema: SCHEMA,
+            job: started.name.clone(),
+            verdict: outcome,
+            reasons,
+            policy: PolicyRef {
+                kind: policy.kind,
+                id: policy.id.clone(),
+                sha256: policy.sha256.clone(),
+                note: started.note.clone(),
+            },
+            backend: started.backend,
+            coverage: started.coverage,
+            command: Command {
+                argv: started.argv.iter().map(|one| crate::escape::escape(one)).collect(),
+                exit,
+            },
+            started: crate::time::format(started.ts),
+            ended: crate::time::format(ended),
+            counts: self.counts,
+            lost: self.lost,
+            violations: self.violations,
+            violations_unlisted: self.unlisted,
+            disagreements: 0,
+            log: Log { records: 0, head: String::new() },
+        }
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let mut by_class: BTreeMap<Class, u64> = BTreeMap::new();
+        for violation in &self.violations {
+            *by_class.entry(violation.class).or_default() += 1;
+        }
+        for (class, count) in by_class {
+            let s = if count == 1 { "" } else { "s" };
+            reasons.push(format!("{count} violation{s} of class {}", class.name()));
+        }
+        if self.unlisted > 0 {
+            reasons.push(format!("{} further violations are not listed", self.unlisted));
+        }
+        if self.gaps > 0 {
+            let parts: Vec<String> = self
+                .lost
+                .iter()
+                .map(|(class, count)| format!("{} {count}", class.name()))
+                .collect();
+            reasons.push(format!("records were lost: {}", parts.join(", ")));
+        }
+        for (doubt, count) in &self.doubts {
+            let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+            reasons.push(format!("{doubt}{times}"));
+        }
+        reasons
+    }
+}
