@@ -1,0 +1,277 @@
+//! The command line (a contract: other tools rely on it).
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// Tells from inside the kernel what a job really did, holds it against an
+/// envelope written beforehand, and fails closed.
+#[derive(Debug, Parser)]
+#[command(name = "effectgate", version, max_term_width = 100)]
+pub struct Cli {
+    /// Say more on standard error (repeat for more)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// How results are printed on standard output
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a command as a job and judge what it did
+    #[command(after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n\n\
+        Exit codes: the command's own when the verdict is pass; 120 fail; 121 indeterminate;\n\
+        122 refused before anything ran; 125 the observer itself failed; 2 wrong usage.")]
+    Run(Run),
+    /// Report every fault of policy files
+    #[command(after_help = "Example:\n  effectgate check agent.json")]
+    Check(Check),
+    /// Pin a policy file by its digest, or verify the pin
+    #[command(after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify")]
+    Pin(Pin),
+    /// Judge a recorded log again
+    #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
+    Replay(Replay),
+    /// Say what this kernel allows, per backend and class, and how to get more
+    #[command(after_help = "Example:\n  sudo effectgate doctor")]
+    Doctor,
+    /// Watch many jobs at once; jobs are started and finished over a socket
+    #[command(after_help = "Example:\n  sudo effectgate daemon --config /etc/effectgate.json\n\n\
+        The configuration is one JSON object; every key may be left out:\n  \
+        {\"socket\": \"/run/effectgate.sock\", \"metrics_listen\": \"127.0.0.1:9464\",\n   \
+        \"state_dir\": \"/var/lib/effectgate\", \"backend\": \"auto\", \"ring_bytes\": 16777216}")]
+    Daemon(Daemon),
+    /// Start, finish and list the daemon's jobs
+    #[command(after_help = "Example:\n  effectgate job start --cgroup /sys/fs/cgroup/ci/42 --envelope agent.json\n  \
+        effectgate job finish 1")]
+    Job(Job),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  effectgate completions bash > /etc/bash_completion.d/effectgate")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    /// observe (record); kill and enforce are not to be had yet
+    #[arg(long, value_enum, default_value_t = Mode::Observe)]
+    pub mode: Mode,
+    /// How the kernel is watched
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    /// Judge as indeterminate what is known less well than this
+    #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
+    pub min_coverage: MinCoverage,
+    /// Working directory of the command
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// User to run the command as (default: the one who called sudo)
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Pass the whole environment on, and judge it
+    #[arg(long)]
+    pub keep_env: bool,
+    /// Stop the job after this long (30s, 5m, 2h)
+    #[arg(long, value_name = "DUR", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Keep the evidence in this directory, which must be empty or absent
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+    /// Write metrics in Prometheus' text format to this file at the end
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    /// The envelope; its pin is looked for beside it (FILE.sha256)
+    #[arg(long, value_name = "FILE")]
+    pub envelope: PathBuf,
+    /// The SHA-256 that the policy file must have
+    #[arg(long, value_name = "HEX", conflicts_with = "digest_file")]
+    pub digest: Option<String>,
+    /// A file with that digest, in the format of sha256sum
+    #[arg(long, value_name = "FILE")]
+    pub digest_file: Option<PathBuf>,
+    /// A review note that covers a drift of the digest
+    #[arg(long, value_name = "FILE")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Policy files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Pin {
+    /// The policy file; its pin is FILE.sha256
+    pub file: PathBuf,
+    /// Verify the pin instead of writing it
+    #[arg(long)]
+    pub verify: bool,
+    /// A review note that covers a drift of the digest
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The log (events.jsonl)
+    pub events: PathBuf,
+    /// The envelope to judge by
+    #[arg(long, value_name = "FILE")]
+    pub envelope: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Daemon {
+    /// The configuration
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Job {
+    /// The daemon's socket
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "EFFECTGATE_SOCKET",
+        default_value = crate::serve::SOCKET
+    )]
+    pub socket: PathBuf,
+    #[command(subcommand)]
+    pub command: JobCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum JobCommand {
+    /// Watch a cgroup from now on; prints the job's number
+    Start {
+        /// The job's cgroup (v2), an absolute path
+        #[arg(long, value_name = "PATH")]
+        cgroup: PathBuf,
+        /// The job's name; also that of its evidence directory
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        policy: PolicyArgs,
+        /// Judge as indeterminate what is known less well than this
+        #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
+        min_coverage: MinCoverage,
+    },
+    /// Kill what is left of a job, judge it, and print the verdict
+    Finish {
+        /// The number that `start` printed
+        job: u64,
+    },
+    /// Show one job
+    Status {
+        /// The number that `start` printed
+        job: u64,
+    },
+    /// Show all jobs
+    List,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    Observe,
+    Kill,
+    Enforce,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The best one that works here
+    Auto,
+    Lsm,
+    Fentry,
+    Tracepoint,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MinCoverage {
+    Argument,
+    Object,
+}
+
+impl From<Backend> for Option<effectgate_core::input::Backend> {
+    fn from(backend: Backend) -> Self {
+        use effectgate_core::input::Backend as B;
+        match backend {
+            Backend::Auto => None,
+            Backend::Lsm => Some(B::Lsm),
+            Backend::Fentry => Some(B::Fentry),
+            Backend::Tracepoint => Some(B::TracePoint),
+        }
+    }
+}
+
+impl From<MinCoverage> for effectgate_core::input::Coverage {
+    fn from(coverage: MinCoverage) -> Self {
+        match coverage {
+            MinCoverage::Argument => Self::Argument,
+            MinCoverage::Object => Self::Object,
+        }
+    }
+}
+
+/// A whole number of seconds, minutes or hours.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = text.strip_suffix(unit).unwrap_or(text);
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("write a whole number and s, m or h, such as 90s".to_owned()),
+    };
+    match number.parse::<u64>().ok().and_then(|n| n.checked_mul(seconds)) {
+        None | Some(0) => Err(format!("{text} is no time that can pass")),
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        for bad in ["", "5", "s", "0s", "-1s", "1.5m", "5 m", "99999999999999999999h", "5d"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `effectgate check`
+
+use std::fs;
+
+use anyhow::Context;
+use effectgate_core::policy;
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::{
+    cli::{Check, Format},
+    exit::{self, Code, Outcomes},
+};
+
+pub fn check(args: &Check, format: Format) -> Outcomes {
+    let mut code = exit::HOLDS;
+    let mut results = Vec::new();
+    for file in &args.files {
+        let name = file.to_string_lossy();
+        let bytes =
+            fs::read(file).with_context(|| format!("cannot read {name}")).code(exit::USAGE)?;
+        let (faults, policy) = match policy::parse(&name, &bytes) {
+            Ok(policy) => (Vec::new(), Some(policy)),
+            Err(faults) => (faults, None),
+        };
+        if !faults.is_empty() {
+            code = exit::DOES_NOT_HOLD;
+        }
+        if format == Format::Text {
+            for fault in &faults {
+                print(&format!("{fault}\n"));
+            }
+            if let Some(policy) = &policy {
+                print(&format!("{name}: holds: envelope {}, sha256 {}\n", policy.id, policy.sha256));
+            }
+        }
+        results.push(json!({
+            "file": name,
+            "holds": policy.is_some(),
+            "id": policy.as_ref().map(|policy| &policy.id),
+            "sha256": policy.as_ref().map(|policy| &policy.sha256),
+            "faults": faults.iter().map(|fault| json!({
+                "rule": fault.rule, "line": fault.line, "column": fault.column,
+                "message": fault.message, "help": fault.help,
+            })).collect::<Vec<_>>(),
+        }));
+    }
+    if format == Format::Json {
+        print_json(&results)?;
+    }
+    Ok(code)
+}

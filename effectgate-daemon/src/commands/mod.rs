@@ -1,0 +1,87 @@
+//! The commands, one room each.
+
+mod check;
+mod daemon;
+mod doctor;
+mod job;
+mod pin;
+pub mod policy;
+mod replay;
+mod run;
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use effectgate_core::Verdict;
+
+use crate::{
+    cli::{Cli, Command, Format},
+    exit::{self, Code, Outcomes},
+};
+
+/// Does what the command line says.
+///
+/// # Errors
+/// What went wrong, with the exit code for it.
+pub fn dispatch(cli: Cli) -> Outcomes {
+    match cli.command {
+        Command::Run(args) => run::run(args, cli.format),
+        Command::Check(args) => check::check(&args, cli.format),
+        Command::Pin(args) => pin::pin(&args, cli.format),
+        Command::Replay(args) => replay::replay(&args, cli.format),
+        Command::Doctor => doctor::doctor(cli.format),
+        Command::Daemon(args) => daemon::daemon(&args),
+        Command::Job(args) => job::job(args, cli.format),
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "effectgate", &mut std::io::stdout());
+            Ok(exit::HOLDS)
+        }
+    }
+}
+
+/// Prints a result; that nobody reads it is no failure of ours.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+/// Prints a result as one JSON document.
+fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
+    print(&(serde_json::to_string(value).code(exit::OBSERVER)? + "\n"));
+    Ok(())
+}
+
+/// A verdict: in text, each violation on a line, and the verdict last.
+fn print_verdict(verdict: &Verdict, format: Format) -> Result<(), exit::Failure> {
+    if format == Format::Json {
+        return print_json(verdict);
+    }
+    let mut text = String::new();
+    for violation in &verdict.violations {
+        text.push_str(&format!("{violation}\n"));
+        if let Some(process) = &violation.process {
+            text.push_str(&format!("  {}\n", lineage(process)));
+        }
+    }
+    if verdict.violations_unlisted > 0 {
+        text.push_str(&format!("and {} more violations\n", verdict.violations_unlisted));
+    }
+    if verdict.verdict == effectgate_core::Outcome::Indeterminate {
+        for reason in &verdict.reasons {
+            text.push_str(&format!("indeterminate: {reason}\n"));
+        }
+    }
+    text.push_str(&format!("{verdict}\n"));
+    print(&text);
+    Ok(())
+}
+
+/// `process 12 cc (1000) < sh (11) < make (10)`
+fn lineage(process: &effectgate_core::process::Process) -> String {
+    let mut text = format!("process {} {}", process.pid, process.comm);
+    for ancestor in &process.ancestry {
+        text.push_str(&format!(" < {} {}", ancestor.pid, ancestor.comm));
+    }
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

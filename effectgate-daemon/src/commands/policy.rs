@@ -1,0 +1,98 @@
+//! Reads a policy and holds it against its pin, before anything runs.
+
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use effectgate_core::{
+    pin::{self, ReviewNote},
+    policy::{self, Fault, Policy},
+};
+
+use crate::cli::PolicyArgs;
+
+/// A policy whose digest holds.
+#[derive(Debug)]
+pub struct Pinned {
+    pub policy: Policy,
+    pub bytes: Vec<u8>,
+    pub note: Option<(ReviewNote, Vec<u8>)>,
+}
+
+/// Reads the policy, its pin and its review note.
+///
+/// # Errors
+/// When one cannot be read, is malformed, or the digest differs and no note
+/// covers it.
+pub fn load(args: &PolicyArgs) -> Result<Pinned> {
+    let (policy, bytes) = read(&args.envelope)?;
+    let note = args.review_note.as_deref().map(read_note).transpose()?;
+    let pinned = match (&args.digest, &args.digest_file) {
+        (Some(digest), _) => pin::parse_digest(digest).context("--digest")?,
+        (None, Some(file)) => read_pin(file)?,
+        (None, None) => {
+            let beside = pin_path(&args.envelope);
+            if !beside.exists() {
+                bail!(
+                    "{} is not pinned: review it, then write its digest down with `effectgate pin {}`, or give --digest",
+                    args.envelope.display(),
+                    args.envelope.display()
+                );
+            }
+            read_pin(&beside)?
+        }
+    };
+    let covered = note.as_ref().map(|(note, _)| note);
+    pin::verify(&policy.sha256, &pinned, covered)
+        .with_context(|| format!("{} may not be used", args.envelope.display()))?;
+    Ok(Pinned { policy, bytes, note })
+}
+
+/// Reads and parses a policy.
+///
+/// # Errors
+/// When it cannot be read, or with all its faults.
+pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let policy = policy::parse(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
+    Ok((policy, bytes))
+}
+
+/// Where the pin of a policy file is looked for.
+#[must_use]
+pub fn pin_path(file: &Path) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".sha256");
+    path.into()
+}
+
+/// Reads a pin file.
+///
+/// # Errors
+/// When it cannot be read or is no pin.
+pub fn read_pin(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read the pin {}", path.display()))?;
+    pin::read_pin(&path.to_string_lossy(), &bytes).map_err(|fault| all(&[fault]))
+}
+
+/// Reads a review note.
+///
+/// # Errors
+/// When it cannot be read, or with all its faults.
+pub fn read_note(path: &Path) -> Result<(ReviewNote, Vec<u8>)> {
+    let bytes =
+        fs::read(path).with_context(|| format!("cannot read the note {}", path.display()))?;
+    let note = pin::parse_note(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
+    Ok((note, bytes))
+}
+
+fn all(faults: &[Fault]) -> anyhow::Error {
+    let mut text = String::new();
+    for (index, fault) in faults.iter().enumerate() {
+        let _ = write!(text, "{}{fault}", if index == 0 { "" } else { "\n" });
+    }
+    anyhow::anyhow!(text)
+}

@@ -1,0 +1,157 @@
+//! `effectgate run`: one job, from its cgroup to its verdict.
+
+use std::{
+    fs,
+    os::unix::{
+        ffi::OsStringExt,
+        fs::{PermissionsExt, chown},
+    },
+    path::PathBuf,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use effectgate_core::{
+    Verdict,
+    input::{Exit, JobId, Notice},
+};
+
+use tempfile::TempDir;
+
+use super::{policy, print_verdict};
+use crate::{
+    cli::{Format, Mode, Run},
+    engine::{Config, Engine, JobSpec},
+    exit::{self, Code, Outcomes},
+    observe::{kernel, proc},
+    run::{
+        cgroup::Cgroup,
+        child::{self, Ended},
+        streams,
+        user::{self, User},
+    },
+};
+
+pub fn run(args: Run, format: Format) -> Outcomes {
+    let prepared = Prepared::new(&args).code(exit::REFUSED)?;
+    let engine = Engine::start(prepared.config(&args)).code(exit::REFUSED)?;
+    let job = engine.start_job(prepared.spec(&args)).code(exit::REFUSED)?;
+    let ended = prepared.launch(&args);
+    let (exit, mut notices) = match ended {
+        Ok(Ended { exit, stopped: None }) => (Some(exit), Vec::new()),
+        Ok(Ended { exit, stopped: Some(why) }) => (Some(exit), vec![Notice::Stopped { why }]),
+        Err(error) => {
+            prepared.abandon(&engine, job);
+            return Err(error).code(exit::REFUSED);
+        }
+    };
+    let killed = prepared.cgroup.empty().code(exit::OBSERVER)?;
+    if killed > 0 {
+        notices.push(Notice::Leftovers { killed });
+    }
+    let verdict = prepared.finish(&engine, job, exit, notices).code(exit::OBSERVER)?;
+    if let Some(file) = &args.metrics_file {
+        engine.metrics.write(file).code(exit::OBSERVER)?;
+    }
+    print_verdict(&verdict, format)?;
+    Ok(exit::of_verdict(verdict.verdict, exit))
+}
+
+/// Everything that can be refused before anything runs.
+struct Prepared {
+    policy: policy::Pinned,
+    user: Option<User>,
+    name: String,
+    cgroup_root: PathBuf,
+    cgroup: Cgroup,
+    tmpdir: TempDir,
+}
+
+impl Prepared {
+    fn new(args: &Run) -> Result<Prepared> {
+        if args.mode != Mode::Observe {
+            bail!("mode {:?} is not to be had in this version; use --mode observe", args.mode);
+        }
+        let policy = policy::load(&args.policy)?;
+        ensure!(
+            rustix::process::geteuid().is_root(),
+            "loading kernel programs needs root: call effectgate through sudo; the command then still runs as you"
+        );
+        if let Some(dir) = &args.workspace {
+            ensure!(dir.is_dir(), "the workspace {} is no directory", dir.display());
+        }
+        let user = user::to_run_as(args.user.as_deref())?;
+        let cgroup_root = proc::cgroup2()?;
+        let name = format!("run-{}", std::process::id());
+        let parent = cgroup_root.join(proc::own_cgroup()?);
+        let cgroup = Cgroup::make(&parent.join(format!("effectgate-{name}")))?;
+        let tmpdir = tempfile::Builder::new()
+            .prefix("effectgate-")
+            .tempdir()
+            .context("cannot make the job's temporary directory")?;
+        fs::set_permissions(tmpdir.path(), fs::Permissions::from_mode(0o700))?;
+        if let Some(user) = &user {
+            chown(tmpdir.path(), Some(user.uid), Some(user.gid))?;
+        }
+        Ok(Prepared { policy, user, name, cgroup_root, cgroup, tmpdir })
+    }
+
+    fn config(&self, args: &Run) -> Config {
+        Config {
+            backend: args.backend.into(),
+            ring_bytes: kernel::RING_BYTES,
+            cgroup_root: self.cgroup_root.clone(),
+        }
+    }
+
+    fn spec(&self, args: &Run) -> JobSpec {
+        let handed = streams::handed();
+        JobSpec {
+            name: self.name.clone(),
+            policy: self.policy.policy.clone(),
+            policy_bytes: self.policy.bytes.clone(),
+            note: self.policy.note.clone(),
+            cgroup: self.cgroup.path().to_owned(),
+            min_coverage: args.min_coverage.into(),
+            argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
+            tmpdir: Some(self.tmpdir.path().to_owned()),
+            evidence: args.evidence.clone(),
+            streams: handed.files,
+            terminals: handed.terminals,
+        }
+    }
+
+    fn launch(&self, args: &Run) -> Result<Ended> {
+        let env = child::environment(
+            &self.policy.policy,
+            args.keep_env,
+            self.user.as_ref(),
+            self.tmpdir.path(),
+        );
+        child::run(&child::Launch {
+            command: &args.command,
+            env,
+            workspace: args.workspace.as_deref(),
+            user: self.user.as_ref(),
+            cgroup: &self.cgroup,
+            timeout: args.timeout,
+        })
+    }
+
+    /// The command could not be started.
+    fn abandon(&self, engine: &Engine, job: JobId) {
+        let why = "the command could not be started".to_owned();
+        if let Err(error) = engine.finish_job(job, None, vec![Notice::Stopped { why }]) {
+            tracing::debug!("{error:#}");
+        }
+    }
+
+    fn finish(
+        &self,
+        engine: &Engine,
+        job: JobId,
+        exit: Option<Exit>,
+        notices: Vec<Notice>,
+    ) -> Result<Verdict> {
+        engine.finish_job(job, exit, notices)
+    }
+}

@@ -1,0 +1,80 @@
+//! One job as the engine keeps it.
+
+use std::path::PathBuf;
+
+use effectgate_core::{
+    Line,
+    input::{Class, JobId},
+    time,
+};
+
+use super::{JobStatus, kill_cgroup};
+use crate::sinks::evidence::Evidence;
+
+/// What the engine knows of a job beside the pipeline's state.
+#[derive(Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub name: String,
+    pub policy: String,
+    pub cgroup: PathBuf,
+    pub cgroup_id: u64,
+    pub started: u64,
+    pub evidence: Option<Evidence>,
+    /// Losses already reported, by class.
+    pub reported: Vec<(Class, u64)>,
+    pub records: u64,
+    pub violations: u64,
+    pub lost: u64,
+    /// Why its evidence is not whole.
+    pub failed: Option<String>,
+}
+
+impl Job {
+    /// Writes a line of the log. Evidence that cannot be written ends the job:
+    /// nobody could tell any more what it did.
+    pub fn write(&mut self, line: &Line) {
+        self.records += 1;
+        self.violations += u64::from(line.violation.is_some());
+        let Some(evidence) = self.evidence.as_mut().filter(|_| self.failed.is_none()) else {
+            return;
+        };
+        if let Err(error) = evidence.append(&line.bytes) {
+            self.fail(format!("{error:#}"));
+        }
+    }
+
+    /// Makes what was written durable.
+    pub fn sync(&mut self) {
+        let Some(evidence) = self.evidence.as_mut().filter(|_| self.failed.is_none()) else {
+            return;
+        };
+        if let Err(error) = evidence.sync() {
+            self.fail(format!("{error:#}"));
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        tracing::error!(job = self.name, "{why}; the job is stopped");
+        self.failed = Some(why);
+        if let Err(error) = kill_cgroup(&self.cgroup) {
+            tracing::error!("{error:#}");
+        }
+    }
+
+    /// As `list` shows it.
+    pub fn status(&self, backend: effectgate_core::input::Backend) -> JobStatus {
+        JobStatus {
+            id: self.id,
+            name: self.name.clone(),
+            policy: self.policy.clone(),
+            cgroup: self.cgroup.display().to_string(),
+            backend,
+            started: time::format(self.started),
+            records: self.records,
+            violations: self.violations,
+            lost: self.lost,
+            failed: self.failed.clone(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The engine: one thread that owns the kernel side and all state, and watches
+//! many jobs at once through one set of programs. `run` is this engine with
+//! one job; the daemon is this engine with a socket.
+
+mod canary;
+mod job;
+mod roots;
+mod work;
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::JoinHandle,
+};
+
+use anyhow::{Context, Result, anyhow};
+use effectgate_core::{
+    Verdict,
+    input::{Backend, Coverage, Coverages, Exit, JobId, Notice},
+    pin::ReviewNote,
+    policy::Policy,
+};
+use serde::Serialize;
+
+use crate::sinks::metrics::Metrics;
+pub use canary::speak;
+
+/// How the engine is to watch.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `None`: the best backend that works here.
+    pub backend: Option<Backend>,
+    /// Size of the ring, in bytes, a power of two.
+    pub ring_bytes: u32,
+    /// Where cgroup v2 is mounted.
+    pub cgroup_root: PathBuf,
+}
+
+/// A job to be watched.
+#[derive(Debug)]
+pub struct JobSpec {
+    /// The name in records and lists.
+    pub name: String,
+    pub policy: Policy,
+    /// The policy file's bytes, kept as evidence.
+    pub policy_bytes: Vec<u8>,
+    /// The review note and the bytes it was read from.
+    pub note: Option<(ReviewNote, Vec<u8>)>,
+    /// The job's cgroup: an absolute path.
+    pub cgroup: PathBuf,
+    pub min_coverage: Coverage,
+    pub argv: Vec<Vec<u8>>,
+    /// A directory that is the job's own for its time.
+    pub tmpdir: Option<PathBuf>,
+    pub evidence: Option<PathBuf>,
+    /// Files that the job was handed as standard streams.
+    pub streams: Vec<(effectgate_core::input::Device, u64)>,
+    pub terminals: Vec<effectgate_core::input::Device>,
+}
+
+/// A job as `list` and `status` show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobStatus {
+    pub id: JobId,
+    pub name: String,
+    pub policy: String,
+    pub cgroup: String,
+    pub backend: Backend,
+    pub started: String,
+    pub records: u64,
+    pub violations: u64,
+    pub lost: u64,
+    /// Why the job cannot be judged any more.
+    pub failed: Option<String>,
+}
+
+/// What to ask of the engine; every request is answered.
+enum Request {
+    Start(Box<JobSpec>, Sender<Result<JobId>>),
+    Finish { job: JobId, exit: Option<Exit>, notices: Vec<Notice>, reply: Sender<Result<Verdict>> },
+    List(Sender<Vec<JobStatus>>),
+    Stop,
+}
+
+/// The way to a running engine. Dropping it stops the engine.
+pub struct Engine {
+    requests: Sender<Request>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+    pub backend: Backend,
+    pub metrics: Arc<Metrics>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Loads the kernel side and starts the thread. Returns when hooks are
+    /// attached and have been seen to fire.
+    ///
+    /// # Errors
+    /// When no backend works here; the message says why for each.
+    pub fn start(config: Config) -> Result<Engine> {
+        let metrics = Arc::new(Metrics::new()?);
+        let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
+        let wake = rustix::event::eventfd(0, flags).context("cannot make an eventfd")?;
+        let own_wake = wake.try_clone().context("cannot duplicate an eventfd")?;
+        let (requests, inbox): (_, Receiver<Request>) = channel();
+        let (ready, started) = channel();
+        let sink = Arc::clone(&metrics);
+        let thread = std::thread::Builder::new()
+            .name("engine".to_owned())
+            .spawn(move || match work::Work::begin(&config, sink) {
+                Ok(mut work) => {
+                    let _ = ready.send(Ok(work.backend()));
+                    work.run(&inbox, &own_wake);
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                }
+            })
+            .context("cannot start the engine's thread")?;
+        let backend = started.recv().map_err(|_| anyhow!("the engine ended at its start"))??;
+        Ok(Engine { requests, wake, thread: Some(thread), backend, metrics })
+    }
+
+    /// Starts to watch a job. What is in its cgroup, or enters it, is the job.
+    ///
+    /// # Errors
+    /// When a root is not to be had, the evidence directory cannot be written,
+    /// or the canary is not seen.
+    pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
+        self.ask(|reply| Request::Start(Box::new(spec), reply))?
+    }
+
+    /// Ends a job and judges it. Its processes should have ended.
+    ///
+    /// # Errors
+    /// When there is no such job, or its evidence could not be written.
+    pub fn finish_job(
+        &self,
+        job: JobId,
+        exit: Option<Exit>,
+        notices: Vec<Notice>,
+    ) -> Result<Verdict> {
+        self.ask(|reply| Request::Finish { job, exit, notices, reply })?
+    }
+
+    /// The jobs that are being watched.
+    ///
+    /// # Errors
+    /// When the engine has ended.
+    pub fn jobs(&self) -> Result<Vec<JobStatus>> {
+        self.ask(Request::List)
+    }
+
+    fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T> {
+        let (reply, answer) = channel();
+        let gone = || anyhow!("the engine has ended");
+        self.requests.send(request(reply)).map_err(|_| gone())?;
+        self.nudge();
+        answer.recv().map_err(|_| gone())
+    }
+
+    fn nudge(&self) {
+        // Full means that a wake-up is already on its way.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.requests.send(Request::Stop);
+        self.nudge();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What each backend can know.
+#[must_use]
+pub fn coverage(backend: Backend) -> Coverages {
+    let file = match backend {
+        Backend::Lsm | Backend::Fentry => Coverage::Object,
+        // Opens are judged on the object, all else on arguments.
+        Backend::TracePoint => Coverage::Argument,
+    };
+    Coverages { file, exec: Coverage::Object, env: Coverage::Object, net: Coverage::Object }
+}
+
+/// Kills everything in a cgroup and below it (`cgroup.kill`, kernel 5.14).
+///
+/// # Errors
+/// When the cgroup cannot be written to.
+pub fn kill_cgroup(cgroup: &Path) -> Result<()> {
+    std::fs::write(cgroup.join("cgroup.kill"), "1")
+        .with_context(|| format!("cannot kill what is in {}", cgroup.display()))
+}

@@ -1,0 +1,103 @@
+//! The job's own cgroup.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::{engine::kill_cgroup, observe::proc};
+
+/// How long killed processes may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A cgroup that is killed and removed when dropped.
+#[derive(Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// # Errors
+    /// When it cannot be made, or is there already.
+    pub fn make(path: &Path) -> Result<Cgroup> {
+        fs::create_dir(path).with_context(|| format!("cannot make the cgroup {}", path.display()))?;
+        Ok(Cgroup { path: path.to_owned() })
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that a process writes `0` to in order to enter.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn door(&self) -> Result<File> {
+        let procs = self.path.join("cgroup.procs");
+        let door = fs::OpenOptions::new().write(true).open(&procs);
+        door.with_context(|| format!("cannot open {}", procs.display()))
+    }
+
+    /// Kills what is in it and waits until it is empty; returns how many
+    /// processes there were.
+    ///
+    /// # Errors
+    /// When they do not die.
+    pub fn empty(&self) -> Result<u32> {
+        let events = self.path.join("cgroup.events");
+        let file = File::open(&events)
+            .with_context(|| format!("cannot open {}", events.display()))?;
+        if !populated(&events)? {
+            return Ok(0);
+        }
+        let left = proc::members(&self.path).unwrap_or_default().len() as u32;
+        kill_cgroup(&self.path)?;
+        let until = Instant::now() + PATIENCE;
+        while populated(&events)? {
+            let Some(rest) = until.checked_duration_since(Instant::now()) else {
+                bail!("processes in {} do not die", self.path.display());
+            };
+            // The kernel reports a change of cgroup.events as POLLPRI.
+            let mut fds = [PollFd::new(&file, PollFlags::PRI)];
+            let wait = rustix::time::Timespec {
+                tv_sec: rest.as_secs() as i64,
+                tv_nsec: i64::from(rest.subsec_nanos()).min(100_000_000),
+            };
+            let _ = poll(&mut fds, Some(&wait));
+        }
+        Ok(left)
+    }
+}
+
+fn populated(events: &Path) -> Result<bool> {
+    let text = fs::read_to_string(events)
+        .with_context(|| format!("cannot read {}", events.display()))?;
+    Ok(text.lines().any(|line| line == "populated 1"))
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        if let Err(error) = self.empty() {
+            tracing::error!("{error:#}");
+        }
+        if let Err(error) = remove(&self.path) {
+            tracing::error!("cannot remove the cgroup {}: {error}", self.path.display());
+        }
+    }
+}
+
+/// Removes a cgroup and those that the job made below it.
+fn remove(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}

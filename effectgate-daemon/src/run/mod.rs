@@ -1,0 +1,6 @@
+//! What `effectgate run` needs to start a command and to end it wholly.
+
+pub mod cgroup;
+pub mod child;
+pub mod streams;
+pub mod user;

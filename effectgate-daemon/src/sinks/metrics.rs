@@ -1,0 +1,150 @@
+//! Metrics in Prometheus' text format. No run, job, path or host is a label.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use effectgate_core::{
+    Line, Outcome, Verdict,
+    input::{Backend, Class, Coverage, Coverages, Stage},
+    judge::Decision,
+};
+use prometheus::{
+    Encoder, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+/// Every metric of one engine.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    verdicts: IntCounterVec,
+    effects: IntCounterVec,
+    violations: IntCounterVec,
+    lost: IntCounterVec,
+    jobs: IntGauge,
+    backend: IntGaugeVec,
+    coverage: IntGaugeVec,
+}
+
+impl Metrics {
+    /// # Errors
+    /// When a metric is defined twice.
+    pub fn new() -> Result<Metrics> {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str, labels: &[&str]| -> Result<IntCounterVec> {
+            let metric = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok(metric)
+        };
+        let gauge = |name: &str, help: &str, labels: &[&str]| -> Result<IntGaugeVec> {
+            let metric = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok(metric)
+        };
+        let jobs = IntGauge::new("effectgate_jobs", "Jobs being watched.")?;
+        registry.register(Box::new(jobs.clone()))?;
+        let metrics = Metrics {
+            verdicts: counter("effectgate_verdicts_total", "Verdicts given.", &["verdict"])?,
+            effects: counter(
+                "effectgate_effects_total",
+                "Effects recorded.",
+                &["class", "decision"],
+            )?,
+            violations: counter(
+                "effectgate_violations_total",
+                "Effects outside the policy, by the rule they broke.",
+                &["rule"],
+            )?,
+            lost: counter(
+                "effectgate_lost_records_total",
+                "Records lost, by where they were lost.",
+                &["stage", "class"],
+            )?,
+            backend: gauge("effectgate_backend_info", "The backend in use.", &["backend"])?,
+            coverage: gauge(
+                "effectgate_coverage_info",
+                "What the knowledge of a class rests on.",
+                &["class", "coverage"],
+            )?,
+            jobs,
+            registry,
+        };
+        // A counter that is missing until its first count hides that count
+        // from rate() and increase().
+        for outcome in Outcome::ALL {
+            metrics.verdicts.with_label_values(&[outcome.name()]);
+        }
+        for class in [Class::File, Class::Exec, Class::Env, Class::Net, Class::Guard] {
+            for decision in [Decision::Allowed, Decision::Recorded] {
+                metrics.effects.with_label_values(&[class.name(), decision.name()]);
+            }
+            for stage in Stage::ALL {
+                metrics.lost.with_label_values(&[stage.name(), class.name()]);
+            }
+        }
+        Ok(metrics)
+    }
+
+    /// Counts a record.
+    pub fn line(&self, line: &Line) {
+        let labels = [line.class.name(), line.decision.name()];
+        self.effects.with_label_values(&labels).inc();
+        if let Some(violation) = &line.violation {
+            self.violations.with_label_values(&[&violation.rule.name]).inc();
+        }
+    }
+
+    /// Counts a verdict.
+    pub fn verdict(&self, verdict: &Verdict) {
+        self.verdicts.with_label_values(&[verdict.verdict.name()]).inc();
+    }
+
+    /// Counts losses.
+    pub fn lost(&self, stage: Stage, lost: &[(Class, u64)]) {
+        for (class, count) in lost {
+            self.lost.with_label_values(&[stage.name(), class.name()]).inc_by(*count);
+        }
+    }
+
+    /// Says how many jobs there are.
+    pub fn jobs(&self, jobs: usize) {
+        self.jobs.set(jobs as i64);
+    }
+
+    /// Says what the engine watches with.
+    pub fn backend(&self, backend: Backend, coverage: Coverages) {
+        self.backend.with_label_values(&[backend.name()]).set(1);
+        let classes: [(Class, Coverage); 4] = [
+            (Class::File, coverage.file),
+            (Class::Exec, coverage.exec),
+            (Class::Env, coverage.env),
+            (Class::Net, coverage.net),
+        ];
+        for (class, coverage) in classes {
+            self.coverage.with_label_values(&[class.name(), coverage.name()]).set(1);
+        }
+    }
+
+    /// All metrics, in the text format.
+    ///
+    /// # Errors
+    /// When they cannot be encoded.
+    pub fn text(&self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        TextEncoder::new()
+            .encode(&self.registry.gather(), &mut text)
+            .context("cannot encode the metrics")?;
+        Ok(text)
+    }
+
+    /// Writes all metrics to a file in one move, as the node exporter's
+    /// textfile collector wants it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let mut part = file.as_os_str().to_owned();
+        part.push(".part");
+        let written = fs::write(&part, self.text()?).and_then(|()| fs::rename(&part, file));
+        written.with_context(|| format!("cannot write the metrics file {}", file.display()))
+    }
+}
