@@ -112,6 +112,86 @@ fn another_policy_judges_by_paths() {
     assert_eq!(judge(unknown(), &["/srv"]), Outcome::Indeterminate);
 }
 
+/// The start, the canary, the launch, one of each kind of effect, the end.
+fn broad() -> Vec<serde_json::Value> {
+    let net = What::Net {
+        op: NetOp::Connect,
+        address: "192.0.2.1".parse().unwrap(),
+        port: 443,
+        protocol: 6,
+    };
+    let process = Known { pid: 7, ppid: 1, start: 3, exe: b"/bin/x".to_vec(), comm: b"x".to_vec() };
+    let link = What::File {
+        op: FileOp::Link,
+        object: object("/srv/repo/a", RootMatch::Below(1)),
+        other: Some(object("/srv/repo/b", RootMatch::Below(1))),
+        coverage: Coverage::Object,
+    };
+    let inputs = vec![
+        event(What::Fork { pid: 42, ppid: 1, start: 5 }),
+        exec(42, 5, "/bin/sh"),
+        env(&["PATH", "CI"]),
+        event(link),
+        event(net),
+        event(What::Guard(Guard::Entered { process: process.clone() })),
+        event(What::Guard(Guard::Unknown { kind: 1, op: 2 })),
+        Input::Gap { job: JOB, ts: T0, stage: Stage::Ring, lost: vec![(Class::File, 3)] },
+        Input::Notice { job: JOB, ts: T0, notice: Notice::Leftovers { killed: 1 } },
+        event(What::Exit { code: 0 }),
+    ];
+    let held = Started { processes: vec![process], env: vec![b"PATH".to_vec()], ..started() };
+    job(held, inputs).0.iter().map(json).collect()
+}
+
+#[test]
+fn the_chain_is_built_as_documented() {
+    let (lines, _) = job(started(), vec![exec(42, 5, "/bin/sh"), env(&["CI"])]);
+    assert_eq!(seal(lines.iter().map(json).collect()), log(&lines));
+}
+
+#[test]
+fn a_forged_record_disagrees_although_its_chain_is_whole() {
+    let mut records = broad();
+    let log = seal(records.clone());
+    assert!(replay(&log[..], policy()).unwrap().agrees());
+    for (at, pointer, value) in [
+        (8, "/decision", serde_json::json!("recorded")),
+        (8, "/object/port", serde_json::json!(80)),
+        (7, "/object/other/root", serde_json::json!(null)),
+        (7, "/process/exe", serde_json::json!("/bin/true")),
+    ] {
+        let before = records[at].clone();
+        *records[at].pointer_mut(pointer).unwrap() = value;
+        let replayed = replay(&seal(records.clone())[..], policy()).unwrap();
+        assert_eq!(replayed.disagreement, Some(at as u64), "{pointer}");
+        records[at] = before;
+    }
+    // A verdict that was turned into a pass is found as well.
+    let end = records.len() - 1;
+    records[end]["object"]["verdict"] = "pass".into();
+    let replayed = replay(&seal(records)[..], policy()).unwrap();
+    assert_eq!(replayed.disagreement, Some(end as u64));
+    assert_eq!(
+        (replayed.logged, replayed.verdict.verdict),
+        (Outcome::Pass, Outcome::Indeterminate)
+    );
+}
+
+/// Replaces the n-th value of a tree.
+fn replace(value: &mut serde_json::Value, n: &mut usize, with: &serde_json::Value) {
+    if *n == 0 {
+        *value = with.clone();
+    }
+    *n = n.wrapping_sub(1);
+    match value {
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| replace(item, n, with)),
+        serde_json::Value::Object(members) => {
+            members.values_mut().for_each(|member| replace(member, n, with));
+        }
+        _ => {}
+    }
+}
+
 fn bytes() -> impl Strategy<Value = Bytes> {
     prop_oneof![
         "[a-z/]{0,12}".prop_map(String::into_bytes),
@@ -286,6 +366,27 @@ proptest! {
         prop_assert_eq!(replayed.verdict, verdict);
         let other = replay(&log[..], policy_with_roots(&["/opt"])).unwrap();
         prop_assert!(other.agrees());
+    }
+
+    #[test]
+    fn forged_content_never_panics(
+        at in 0..15usize,
+        n in 1..80usize,
+        with in prop::sample::select(vec![
+            serde_json::json!(null), serde_json::json!(true), serde_json::json!(-1),
+            serde_json::json!(1.5), serde_json::json!(9_007_199_254_740_991_u64),
+            serde_json::json!("18446744073709551615"), serde_json::json!("\\x"),
+            serde_json::json!("verdict"), serde_json::json!("start"), serde_json::json!([[]]),
+            serde_json::json!({"pid": 1}), serde_json::json!(""), serde_json::json!("guard"),
+        ]),
+    ) {
+        let mut records = broad();
+        let at = at.min(records.len() - 1);
+        replace(&mut records[at], &mut { n }, &with);
+        if records.iter().all(|record| record.is_object()) {
+            let _ = replay(&seal(records.clone())[..], policy());
+            let _ = replay(&seal(records)[..], policy_with_roots(&["/opt"]));
+        }
     }
 
     #[test]

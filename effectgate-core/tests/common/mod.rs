@@ -145,3 +145,31 @@ pub fn log(lines: &[Line]) -> Vec<u8> {
 pub fn json(line: &Line) -> serde_json::Value {
     serde_json::from_slice(&line.bytes).unwrap()
 }
+
+/// A log of these records, whose chain is whole whatever stands in them: what
+/// a forger would write, who knows the documented construction and no more.
+pub fn seal(records: Vec<serde_json::Value>) -> Vec<u8> {
+    use effectgate_core::pin::digest;
+    let canonical = |value: &_| serde_json_canonicalizer::to_vec(value).unwrap();
+    let object = &records[0]["object"];
+    let mut head = digest(&canonical(&serde_json::json!({
+        "schema": "effectgate.event/v1",
+        "policy": object["policy"]["sha256"],
+        "job": records[0]["job"],
+        "host": object["host"],
+        "kernel": object["kernel"],
+        "backend": object["backend"],
+        "programs": object["programs"],
+    })));
+    let mut log = Vec::new();
+    for (seq, mut record) in records.into_iter().enumerate() {
+        record["seq"] = seq.into();
+        record["prev"] = head.clone().into();
+        record.as_object_mut().unwrap().remove("hash");
+        head = digest(&[head.as_bytes(), &canonical(&record)].concat());
+        record["hash"] = head.clone().into();
+        log.extend(canonical(&record));
+        log.push(b'\n');
+    }
+    log
+}
