@@ -7,21 +7,39 @@
 
 use serde_json::{Value, json};
 
-use crate::input::Started;
+use crate::input::{Backend, Started};
 use crate::pin::{digest, hex};
-use crate::record::{Record, number, read_number};
+use crate::record::{Record, read_number};
 
 /// The `prev` of the first record: the SHA-256 of the canonical JSON of an
 /// object that binds the log to its policy, job and observer.
 pub fn genesis(started: &Started) -> String {
+    genesis_of(
+        &started.policy.sha256,
+        &started.name,
+        &started.host,
+        &started.kernel,
+        started.backend,
+        &started.programs,
+    )
+}
+
+pub(crate) fn genesis_of(
+    policy: &str,
+    job: &str,
+    host: &str,
+    kernel: &str,
+    backend: Backend,
+    programs: &str,
+) -> String {
     digest(&canonical(&json!({
         "schema": crate::record::SCHEMA,
-        "policy": started.policy.sha256,
-        "job": started.name,
-        "host": started.host,
-        "kernel": started.kernel,
-        "backend": started.backend,
-        "programs": started.programs,
+        "policy": policy,
+        "job": job,
+        "host": host,
+        "kernel": kernel,
+        "backend": backend,
+        "programs": programs,
     })))
 }
 
@@ -37,6 +55,12 @@ pub(crate) struct Chain {
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
+    #[error("the log is empty")]
+    Empty,
+    #[error("the log ends without its closing record")]
+    Unclosed,
+    #[error("something follows the closing record")]
+    AfterClosing,
     #[error("the line is cut off: it does not end with a newline")]
     Truncated,
     #[error("the line is longer than any record")]
@@ -70,8 +94,7 @@ impl Chain {
         canonical(&value)
     }
 
-    /// Checks a line and moves on to it. `opens` gives what the first record's
-    /// `prev` must be, from its content.
+    /// Checks a line and moves on to it.
     pub fn check(&mut self, line: &[u8]) -> Result<Value, Flaw> {
         let value = parse(line)?;
         let members = value.as_object().ok_or(Flaw::NotCanonical)?;
@@ -117,9 +140,4 @@ fn link(prev: &str, bare: &Value) -> String {
 /// serialise; what a foreign log may hold instead gives no bytes and equals no line.
 fn canonical(value: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
-}
-
-/// For a record's own number in messages.
-pub(crate) fn seq_of(value: &Value) -> Option<u64> {
-    value.get("seq").and_then(read_number).filter(|seq| number(*seq) == value["seq"])
 }

@@ -91,7 +91,7 @@ pub struct Known {
 }
 
 /// A device number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Device {
     pub major: u32,
     pub minor: u32,
@@ -241,12 +241,6 @@ pub struct FileObject {
     /// On a mount internal to the kernel: memfd, pipe, socket.
     pub internal: bool,
     pub unlinked: bool,
-}
-
-impl Default for Device {
-    fn default() -> Self {
-        Device { major: 0, minor: 0 }
-    }
 }
 
 /// Where the walk from the object towards the file system's root ended.

@@ -26,6 +26,7 @@ pub mod policy;
 pub mod process;
 mod record;
 pub mod redact;
+pub mod replay;
 pub mod secret;
 mod step;
 pub mod time;

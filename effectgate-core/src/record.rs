@@ -1,6 +1,7 @@
 //! The event record `effectgate.event/v1`: one line of the log.
 
 mod objects;
+pub(crate) mod read;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};

@@ -1,0 +1,113 @@
+//! The opening record: the job as it was when its log began.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::members::{Members, Read, address, bytes, device, known};
+use crate::input::{Backend, Bytes, Class, Coverage, Coverages, Device, Known, Mode, UnixNanos};
+use crate::pin::ReviewNote;
+use crate::record::read_number;
+
+/// The opening record, as it stands there.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub ts: UnixNanos,
+    pub name: String,
+    pub sha256: String,
+    pub note: Option<ReviewNote>,
+    pub host: String,
+    pub kernel: String,
+    pub backend: Backend,
+    pub coverage: Coverages,
+    pub min_coverage: Coverage,
+    pub mode: Mode,
+    pub programs: String,
+    pub argv: Vec<Bytes>,
+    pub cgroup: String,
+    pub roots: Vec<OpenRoot>,
+    /// What stands in the policy, and what it resolved to.
+    pub hosts: Vec<(Option<String>, Vec<IpAddr>)>,
+    pub streams: Vec<(Device, u64)>,
+    pub terminals: Vec<Device>,
+    pub env: Vec<Bytes>,
+    pub processes: Vec<Known>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OpenRoot {
+    pub id: u32,
+    pub path: Bytes,
+    pub entry: Option<usize>,
+    /// The path in the policy, before it was resolved.
+    pub written: Option<String>,
+}
+
+pub(crate) fn opening(record: &Value) -> Read<Opening> {
+    let all = Members::of(record, "record")?;
+    if (all.str("class")?, all.str("action")?) != (Class::Guard.name(), "start") {
+        return Err("the first record does not open a log");
+    }
+    let object = all.members("object")?;
+    let policy = object.members("policy")?;
+    let coverage = object.members("coverage")?;
+    Ok(Opening {
+        ts: all.time()?,
+        name: all.string("job")?,
+        sha256: policy.string("sha256")?,
+        note: note(&object)?,
+        host: object.string("host")?,
+        kernel: object.string("kernel")?,
+        backend: object.word("backend", Backend::from_name)?,
+        coverage: Coverages {
+            file: coverage.word("file", Coverage::from_name)?,
+            exec: coverage.word("exec", Coverage::from_name)?,
+            env: coverage.word("env", Coverage::from_name)?,
+            net: coverage.word("net", Coverage::from_name)?,
+        },
+        min_coverage: object.word("min_coverage", Coverage::from_name)?,
+        mode: object.word("mode", Mode::from_name)?,
+        programs: object.string("programs")?,
+        argv: object.list("argv", bytes)?,
+        cgroup: object.string("cgroup")?,
+        roots: object.list("roots", root)?,
+        hosts: object.list("hosts", host)?,
+        streams: object.list("streams", |value| {
+            let stream = Members::of(value, "streams")?;
+            Ok((device(stream.value("dev")?)?, stream.number("ino")?))
+        })?,
+        terminals: object.list("terminals", device)?,
+        env: object.list("env", bytes)?,
+        processes: object.list("processes", known)?,
+    })
+}
+
+fn root(value: &Value) -> Read<OpenRoot> {
+    let root = Members::of(value, "roots")?;
+    let entry = match root.value("entry")? {
+        Value::Null => None,
+        entry => Some(read_number(entry).and_then(|n| n.try_into().ok()).ok_or("entry")?),
+    };
+    let written = root.value("written")?.as_str().map(str::to_owned);
+    Ok(OpenRoot { id: root.small("id")?, path: bytes(root.value("path")?)?, entry, written })
+}
+
+fn host(value: &Value) -> Read<(Option<String>, Vec<IpAddr>)> {
+    let host = Members::of(value, "hosts")?;
+    let name = host.value("host")?.as_str().map(str::to_owned);
+    Ok((name, host.list("addresses", address)?))
+}
+
+fn note(object: &Members<'_>) -> Read<Option<ReviewNote>> {
+    if object.value("note")?.is_null() {
+        return Ok(None);
+    }
+    let note = object.members("note")?;
+    Ok(Some(ReviewNote {
+        reviewer: note.string("reviewer")?,
+        date: note.string("date")?,
+        reason: note.string("reason")?,
+        old_digest: note.string("old_digest")?,
+        new_digest: note.string("new_digest")?,
+    }))
+}

@@ -1,0 +1,271 @@
+//! Kernel events: each is brought into the form in which it is written, judged
+//! and recorded.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde_json::Value;
+
+use super::{Draft, Job};
+use crate::escape::escape;
+use crate::input::{
+    Bytes, Class, Coverage, Event, FileObject, FileOp, Guard, NetOp, RootMatch, Started, UnixNanos,
+    What,
+};
+use crate::judge::{self, Doubt, Judgement, Origin};
+use crate::process::Process;
+use crate::record;
+use crate::redact;
+use crate::step::Line;
+
+impl Job {
+    pub(super) fn event(&mut self, event: Event, out: &mut Vec<Line>) {
+        let Event { ts, pid, tid, uid, comm, what, .. } = event;
+        let who = Who { ts, pid, tid, uid, comm };
+        match what {
+            What::Fork { pid, ppid, start } => {
+                self.processes.fork(pid, ppid, start, &who.comm);
+                self.process_event(&who, "fork", record::fork(pid, ppid, start), out);
+            }
+            What::Exec(mut exec) => {
+                exec.argv = redact::argv(&exec.argv);
+                settle(&self.started, &mut exec.file);
+                self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
+                self.process_event(&who, "exec", record::exec(&self.started, &exec), out);
+            }
+            What::Exit { code } => {
+                self.process_event(&who, "exit", record::exit(code), out);
+                self.processes.exit(who.pid);
+            }
+            What::Env { names, complete } => self.env(&who, names, complete, out),
+            What::File { op, mut object, mut other, coverage } => {
+                settle(&self.started, &mut object);
+                if let Some(other) = &mut other {
+                    settle(&self.started, other);
+                }
+                self.file(&who, op, &object, other.as_ref(), coverage, out);
+            }
+            What::Net { op, address, port, protocol } => {
+                self.net(&who, op, address.to_canonical(), port, protocol, out);
+            }
+            What::Guard(guard) => self.guard(&who, &guard, out),
+        }
+    }
+
+    fn process_event(
+        &mut self,
+        who: &Who,
+        action: &'static str,
+        object: Value,
+        out: &mut Vec<Line>,
+    ) {
+        let judgement = self.judged(|_| Judgement::recorded("processes"));
+        self.write(
+            Draft {
+                ts: who.ts,
+                class: Class::Exec,
+                action,
+                object,
+                shown: String::new(),
+                process: Some(self.describe(who)),
+                judgement,
+                coverage: Some(self.started.coverage.exec),
+            },
+            out,
+        );
+    }
+
+    fn env(&mut self, who: &Who, names: Vec<Bytes>, complete: bool, out: &mut Vec<Line>) {
+        let names: Vec<Bytes> = names.iter().map(|name| redact::text(name)).collect();
+        let process = Some(self.describe(who));
+        if !self.launched {
+            let held = judge::EnvJudgement {
+                judgement: Judgement::recorded("setup"),
+                outside: Vec::new(),
+            };
+            self.write_env(who.ts, "hold", process, &names, complete, held, out);
+        } else if self.inherits {
+            self.inherited(who.ts, process, names, complete, out);
+        } else {
+            let new = self.unseen(names);
+            // Nothing new and nothing missing: nothing to say.
+            if !new.is_empty() || !complete {
+                let found = judge::env(&self.started, Origin::Made, &new, complete);
+                self.write_env(who.ts, "make", process, &new, complete, found, out);
+            }
+        }
+    }
+
+    pub(super) fn inherited(
+        &mut self,
+        ts: UnixNanos,
+        process: Option<Process>,
+        names: Vec<Bytes>,
+        complete: bool,
+        out: &mut Vec<Line>,
+    ) {
+        self.inherits = false;
+        let new = self.unseen(names);
+        let found = judge::env(&self.started, Origin::Inherited, &new, complete);
+        self.write_env(ts, "inherit", process, &new, complete, found, out);
+    }
+
+    /// The names that no process of the job held before, each once, in order.
+    fn unseen(&mut self, names: Vec<Bytes>) -> Vec<Bytes> {
+        names.into_iter().filter(|name| self.keys.insert(name.clone())).collect()
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one record's parts, named by its three callers")]
+    fn write_env(
+        &mut self,
+        ts: UnixNanos,
+        action: &'static str,
+        process: Option<Process>,
+        names: &[Bytes],
+        complete: bool,
+        found: judge::EnvJudgement,
+        out: &mut Vec<Line>,
+    ) {
+        let shown: Vec<String> = found.outside.iter().map(|name| escape(name)).collect();
+        self.write(
+            Draft {
+                ts,
+                class: Class::Env,
+                action,
+                object: record::env(names, &found.outside, complete),
+                shown: shown.join(" "),
+                process,
+                judgement: found.judgement,
+                coverage: Some(self.started.coverage.env),
+            },
+            out,
+        );
+    }
+
+    fn file(
+        &mut self,
+        who: &Who,
+        op: FileOp,
+        object: &FileObject,
+        other: Option<&FileObject>,
+        coverage: Coverage,
+        out: &mut Vec<Line>,
+    ) {
+        let judgement = self.judged(|started| judge::file(started, who.pid, op, object, other));
+        if self.launched && coverage < self.started.min_coverage {
+            self.tally.doubt(&Doubt::Coverage(Class::File));
+        }
+        let mut shown = escape(&object.path);
+        if let Some(other) = other {
+            shown = format!("{shown} -> {}", escape(&other.path));
+        }
+        self.write(
+            Draft {
+                ts: who.ts,
+                class: Class::File,
+                action: op.name(),
+                object: record::file(&self.started, op, object, other),
+                shown,
+                process: Some(self.describe(who)),
+                judgement,
+                coverage: Some(coverage),
+            },
+            out,
+        );
+    }
+
+    fn net(
+        &mut self,
+        who: &Who,
+        op: NetOp,
+        address: IpAddr,
+        port: u16,
+        protocol: u32,
+        out: &mut Vec<Line>,
+    ) {
+        let mut name = None;
+        let listeners = std::mem::take(&mut self.listeners);
+        let judgement = self.judged(|started| {
+            let found = judge::net(started, &listeners, op, address, port, protocol);
+            name = found.name;
+            found.judgement
+        });
+        self.listeners = listeners;
+        let binds = self.launched && op == NetOp::Bind && port != 0;
+        if binds && judge::listens_on_loopback(address) {
+            self.listeners.insert((protocol, port));
+        }
+        let peer = SocketAddr::new(address, port);
+        let named = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        self.write(
+            Draft {
+                ts: who.ts,
+                class: Class::Net,
+                action: op.name(),
+                object: record::net(op, name.as_deref(), address, port, protocol),
+                shown: format!("{} {peer}{named}", record::protocol_name(protocol)),
+                process: Some(self.describe(who)),
+                judgement,
+                coverage: Some(self.started.coverage.net),
+            },
+            out,
+        );
+    }
+
+    fn guard(&mut self, who: &Who, guard: &Guard, out: &mut Vec<Line>) {
+        let action = match guard {
+            Guard::IoUring => "io_uring",
+            Guard::CompatSyscall { .. } => "compat_syscall",
+            Guard::Entered { process } => {
+                self.processes.known(process);
+                "entered"
+            }
+            Guard::Escaped { .. } => "escaped",
+            Guard::Unknown { .. } => "unknown",
+        };
+        let shown = match guard {
+            Guard::Escaped { pid } => format!("process {pid}"),
+            _ => String::new(),
+        };
+        let judgement = self.judged(|started| judge::guard(started, guard));
+        self.write(
+            Draft {
+                ts: who.ts,
+                class: Class::Guard,
+                action,
+                object: record::guard(guard),
+                shown,
+                process: Some(self.describe(who)),
+                judgement,
+                coverage: None,
+            },
+            out,
+        );
+    }
+
+    /// What came before the launch was the observer's own setup.
+    fn judged(&self, judge: impl FnOnce(&Started) -> Judgement) -> Judgement {
+        if self.launched { judge(&self.started) } else { Judgement::recorded("setup") }
+    }
+
+    fn describe(&self, who: &Who) -> Process {
+        self.processes.describe(who.pid, who.tid, who.uid, &who.comm)
+    }
+}
+
+/// Whose event it is.
+struct Who {
+    ts: UnixNanos,
+    pid: u32,
+    tid: u32,
+    uid: u32,
+    comm: Bytes,
+}
+
+/// Records name a root by its path: two roots with one path are one, and a
+/// root of another job is none.
+fn settle(started: &Started, object: &mut FileObject) {
+    let RootMatch::Below(id) = object.root else { return };
+    let path = started.roots.iter().find(|root| root.id == id).map(|root| &root.path);
+    let first = started.roots.iter().find(|root| Some(&root.path) == path);
+    object.root = first.map_or(RootMatch::Outside, |root| RootMatch::Below(root.id));
+}

@@ -1,0 +1,262 @@
+//! From inputs to verdicts: what passes, what fails, what stays open.
+
+mod common;
+
+use common::*;
+use effectgate_core::input::*;
+use effectgate_core::judge::Decision;
+use effectgate_core::{Outcome, State, Verdict, step};
+
+fn inside() -> Input {
+    write("/srv/repo/a", RootMatch::Below(1))
+}
+
+fn outside() -> Input {
+    write("/etc/passwd", RootMatch::Outside)
+}
+
+fn verdict(inputs: Vec<Input>) -> Verdict {
+    job(started(), inputs).1
+}
+
+#[test]
+fn a_clean_job_passes() {
+    let (lines, verdict) =
+        job(started(), vec![exec(42, 5, "/bin/sh"), env(&["PATH", "CI"]), inside()]);
+    assert_eq!(verdict.verdict, Outcome::Pass);
+    assert!(verdict.reasons.is_empty() && verdict.violations.is_empty());
+    assert_eq!(verdict.to_string(), "verdict: pass (0 violations, 0 lost)");
+    assert_eq!(verdict.log.records, lines.len() as u64);
+    let counted: u64 = verdict.counts.values().flat_map(|by| by.values()).sum();
+    assert_eq!(counted, verdict.log.records);
+    let last = json(lines.last().unwrap());
+    assert_eq!(last["hash"], verdict.log.head);
+    assert_eq!((&last["action"], &last["object"]["verdict"]), (&"verdict".into(), &"pass".into()));
+}
+
+#[test]
+fn a_violation_fails_and_says_who_did_what() {
+    let verdict = verdict(vec![exec(42, 5, "/bin/sh"), outside(), outside(), inside()]);
+    assert_eq!(verdict.verdict, Outcome::Fail);
+    assert_eq!(verdict.to_string(), "verdict: fail (1 violation, 0 lost)");
+    let violation = &verdict.violations[0];
+    assert_eq!(violation.count, 2);
+    assert_eq!(
+        violation.to_string(),
+        "file open_write /etc/passwd by /bin/sh: allowed_roots (envelope.json:3) (2x)"
+    );
+    assert_eq!(violation.process.as_ref().unwrap().pid, 42);
+}
+
+#[test]
+fn a_violations_line_is_one_line() {
+    let verdict = verdict(vec![write("/etc/a\n\u{1b}[31mb", RootMatch::Outside)]);
+    assert!(!verdict.violations[0].to_string().contains(['\n', '\u{1b}']));
+}
+
+#[test]
+fn what_may_have_gone_unseen_leaves_it_open() {
+    let note = |notice| Input::Notice { job: JOB, ts: T0, notice };
+    let gap = Input::Gap { job: JOB, ts: T0, stage: Stage::Ring, lost: vec![(Class::File, 3)] };
+    let unplaced = write("/srv/repo/a", RootMatch::Unknown);
+    let unread = event(What::Env { names: vec![], complete: false });
+    let canary = Input::Canary { job: JOB, ts: T0, seen: vec![], missing: vec![Class::Net] };
+    let low = event(What::File {
+        op: FileOp::OpenWrite,
+        object: object("/srv/repo/a", RootMatch::Below(1)),
+        other: None,
+        coverage: Coverage::Argument,
+    });
+    for (input, reason) in [
+        (gap, "records were lost: file 3"),
+        (unplaced, "could not be placed"),
+        (unread, "could not be read whole"),
+        (canary, "the canary missed effects of class net"),
+        (low, "coverage of class file"),
+        (event(What::Guard(Guard::Unknown { kind: 1, op: 2 })), "unknown kind"),
+        (note(Notice::CanaryFailed { why: "silence".into() }), "silence"),
+        (note(Notice::Stopped { why: "time limit".into() }), "time limit"),
+    ] {
+        let open = verdict(vec![input.clone()]);
+        assert_eq!(open.verdict, Outcome::Indeterminate, "{reason}");
+        assert!(open.reasons.iter().any(|r| r.contains(reason)), "{reason}: {:?}", open.reasons);
+        let failed = verdict(vec![input, outside()]);
+        assert_eq!(failed.verdict, Outcome::Fail, "a violation outweighs: {reason}");
+    }
+    let killed = verdict(vec![note(Notice::Leftovers { killed: 2 })]);
+    assert_eq!(killed.verdict, Outcome::Pass);
+}
+
+#[test]
+fn a_job_without_canary_or_launch_stays_open() {
+    let start = || Input::Started(Box::new(started()));
+    let (_, verdict) = run(vec![start(), launched(), finished()]);
+    assert_eq!(verdict.verdict, Outcome::Indeterminate);
+    let (_, verdict) = run(vec![start(), launched(), canary(), finished()]);
+    assert_eq!(verdict.verdict, Outcome::Indeterminate, "a canary after the launch is too late");
+    let (_, verdict) = run(vec![start(), canary(), finished()]);
+    assert_eq!(verdict.verdict, Outcome::Indeterminate);
+}
+
+#[test]
+fn coverage_below_the_minimum_stays_open() {
+    let coverage = Coverages { net: Coverage::Argument, ..started().coverage };
+    let low = Started { coverage, ..started() };
+    assert_eq!(job(low.clone(), vec![]).1.verdict, Outcome::Indeterminate);
+    let least = Started { min_coverage: Coverage::Argument, ..low };
+    assert_eq!(job(least, vec![]).1.verdict, Outcome::Pass);
+}
+
+#[test]
+fn setup_is_recorded_and_not_judged() {
+    let start = Input::Started(Box::new(started()));
+    let bind = event(What::Net {
+        op: NetOp::Bind,
+        address: "127.0.0.1".parse().unwrap(),
+        port: 9,
+        protocol: 6,
+    });
+    let connect = event(What::Net {
+        op: NetOp::Connect,
+        address: "127.0.0.1".parse().unwrap(),
+        port: 9,
+        protocol: 6,
+    });
+    let setup = vec![start, outside(), env(&["SECRET"]), bind, canary(), launched()];
+    let (lines, verdict) = run([setup.clone(), vec![finished()]].concat());
+    assert_eq!(verdict.verdict, Outcome::Pass);
+    assert_eq!(json(&lines[1])["rule"]["name"], "setup");
+    let (_, verdict) = run([setup.clone(), vec![env(&["SECRET"]), finished()]].concat());
+    assert_eq!(verdict.verdict, Outcome::Fail, "the baseline begins at the launch");
+    let (_, verdict) = run([setup, vec![connect, finished()]].concat());
+    assert_eq!(verdict.verdict, Outcome::Fail, "the observer's listeners are not the job's");
+}
+
+#[test]
+fn keys_are_inherited_once_and_then_made() {
+    let made = verdict(vec![env(&["PATH"]), env(&["PATH", "CARGO_HOME"]), env(&["CARGO_HOME"])]);
+    assert_eq!(made.verdict, Outcome::Pass);
+    assert_eq!(made.counts[&Class::Env].values().sum::<u64>(), 2, "nothing new, no record");
+    assert_eq!(verdict(vec![env(&["CARGO_HOME"])]).verdict, Outcome::Fail);
+    assert_eq!(verdict(vec![env(&[]), env(&["DEPLOY_TOKEN"])]).verdict, Outcome::Fail);
+    let held = Started { env: vec![b"EDITOR".to_vec()], ..started() };
+    let (lines, verdict) = job(held, vec![env(&["CARGO_HOME"])]);
+    assert_eq!(verdict.violations[0].object, "EDITOR");
+    assert_eq!(json(&lines[1])["action"], "inherit");
+}
+
+#[test]
+fn the_job_reaches_its_own_listeners() {
+    let net = |op, address: &str| {
+        event(What::Net { op, address: address.parse().unwrap(), port: 8080, protocol: 6 })
+    };
+    let bind = net(NetOp::Bind, "127.0.0.1");
+    let connect = net(NetOp::Connect, "::ffff:127.0.0.1");
+    assert_eq!(verdict(vec![bind, connect.clone()]).verdict, Outcome::Pass);
+    assert_eq!(verdict(vec![connect]).verdict, Outcome::Fail);
+    let named = event(What::Net {
+        op: NetOp::Connect,
+        address: "::ffff:192.0.2.1".parse().unwrap(),
+        port: 443,
+        protocol: 6,
+    });
+    let (lines, verdict) = job(started(), vec![named]);
+    assert_eq!(verdict.verdict, Outcome::Pass);
+    assert_eq!(json(&lines[3])["object"]["name"], "example.com");
+    assert_eq!(json(&lines[3])["object"]["address"], "192.0.2.1");
+}
+
+#[test]
+fn modes_decide_what_is_done() {
+    let decided = |mode, backend, input| {
+        let started = Started { mode, backend, ..started() };
+        job(started, vec![input]).0[3].decision
+    };
+    let connect = || {
+        event(What::Net {
+            op: NetOp::Connect,
+            address: "8.8.8.8".parse().unwrap(),
+            port: 53,
+            protocol: 17,
+        })
+    };
+    assert_eq!(decided(Mode::Observe, Backend::Lsm, outside()), Decision::Recorded);
+    assert_eq!(decided(Mode::Kill, Backend::Fentry, outside()), Decision::Killed);
+    assert_eq!(decided(Mode::Enforce, Backend::Lsm, outside()), Decision::Denied);
+    assert_eq!(decided(Mode::Enforce, Backend::Fentry, outside()), Decision::Recorded);
+    assert_eq!(decided(Mode::Enforce, Backend::Fentry, connect()), Decision::Denied);
+    assert_eq!(decided(Mode::Kill, Backend::Lsm, inside()), Decision::Allowed);
+}
+
+#[test]
+fn violations_are_bounded_and_counted() {
+    let many = (0..1500).map(|n| write(&format!("/etc/{n}"), RootMatch::Outside)).collect();
+    let verdict = verdict(many);
+    assert_eq!((verdict.violations.len(), verdict.violations_unlisted), (1000, 500));
+    assert_eq!(verdict.to_string(), "verdict: fail (1500 violations, 0 lost)");
+}
+
+#[test]
+fn strangers_are_ignored_and_jobs_kept_apart() {
+    let mut state = State::new();
+    for input in [canary(), launched(), inside(), finished()] {
+        let output = step(&mut state, input);
+        assert!(output.ignored && output.records.is_empty() && output.verdict.is_none());
+    }
+    assert_eq!(state.ignored(), 4);
+    let other = Started { job: 4, name: "job-4".into(), ..started() };
+    for input in [Input::Started(Box::new(started())), Input::Started(Box::new(other))] {
+        assert!(!step(&mut state, input).ignored);
+    }
+    assert!(step(&mut state, Input::Started(Box::new(started()))).ignored, "started twice");
+    step(&mut state, canary());
+    step(&mut state, launched());
+    assert!(step(&mut state, launched()).ignored, "launched twice");
+    assert_eq!(step(&mut state, outside()).records[0].seq, 3);
+    assert_eq!(step(&mut state, finished()).verdict.unwrap().verdict, Outcome::Fail);
+    let end = Input::Finished { job: 4, ts: T0, exit: None };
+    assert!(step(&mut state, end).verdict.unwrap().violations.is_empty());
+    assert_eq!(state.watched().count(), 0);
+}
+
+#[test]
+fn secrets_stay_out_of_the_log() {
+    let (lines, verdict) = job(started(), vec![exec(42, 5, "/bin/sh")]);
+    let log = log(&lines);
+    assert!(!log.windows(7).any(|window| window == b"hunter2"));
+    assert!(!serde_json::to_string(&verdict).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn records_have_the_documented_members() {
+    let (lines, verdict) = job(started(), vec![exec(42, 5, "/bin/sh"), inside()]);
+    for line in &lines {
+        let record = json(line);
+        let keys: Vec<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
+        let want =
+            "action class coverage decision hash job object prev process rule schema seq ts within";
+        assert_eq!(keys.join(" "), want);
+        assert_eq!(record["schema"], "effectgate.event/v1");
+    }
+    let verdict = serde_json::to_value(&verdict).unwrap();
+    for key in [
+        "schema",
+        "job",
+        "verdict",
+        "reasons",
+        "policy",
+        "backend",
+        "coverage",
+        "command",
+        "started",
+        "ended",
+        "counts",
+        "lost",
+        "violations",
+        "disagreements",
+        "log",
+    ] {
+        assert!(verdict.get(key).is_some(), "{key}");
+    }
+    assert_eq!(verdict["command"]["exit"], serde_json::json!({ "code": 0 }));
+}
