@@ -1,6 +1,11 @@
 //! The observer: loads the kernel side, runs jobs, serves the API and the
-//! metrics. The binary is a thin wrapper.
+//! metrics. The binary is a thin wrapper around [`commands::dispatch`].
 
+pub mod cli;
+pub mod commands;
 pub mod engine;
+pub mod exit;
 pub mod observe;
+pub mod run;
+pub mod serve;
 pub mod sinks;

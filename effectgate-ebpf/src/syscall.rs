@@ -111,7 +111,9 @@ struct Call {
 #[inline(always)]
 fn foreign(call: &Call, label: Task) -> bool {
     let compat = read::<u32>(call.task, &OFF_TASK_STATUS).unwrap_or(0) & TS_COMPAT != 0;
-    if !compat && call.nr & X32 == 0 {
+    // A return from a signal handler has the number -1.
+    let x32 = call.nr & X32 != 0 && (call.nr as i64) >= 0;
+    if !compat && !x32 {
         return false;
     }
     if label.flags & task::COMPAT_REPORTED == 0 {

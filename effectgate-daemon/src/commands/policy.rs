@@ -20,6 +20,8 @@ pub struct Pinned {
     pub policy: Policy,
     pub bytes: Vec<u8>,
     pub note: Option<(ReviewNote, Vec<u8>)>,
+    /// The digest that was written down.
+    pub digest: String,
 }
 
 /// Reads the policy, its pin and its review note.
@@ -48,7 +50,7 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
     let covered = note.as_ref().map(|(note, _)| note);
     pin::verify(&policy.sha256, &pinned, covered)
         .with_context(|| format!("{} may not be used", args.envelope.display()))?;
-    Ok(Pinned { policy, bytes, note })
+    Ok(Pinned { policy, bytes, note, digest: pinned })
 }
 
 /// Reads and parses a policy.

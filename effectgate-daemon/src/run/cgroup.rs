@@ -44,35 +44,42 @@ impl Cgroup {
         door.with_context(|| format!("cannot open {}", procs.display()))
     }
 
-    /// Kills what is in it and waits until it is empty; returns how many
-    /// processes there were.
+    /// As [`empty`].
     ///
     /// # Errors
-    /// When they do not die.
+    /// When processes do not die.
     pub fn empty(&self) -> Result<u32> {
-        let events = self.path.join("cgroup.events");
-        let file = File::open(&events)
-            .with_context(|| format!("cannot open {}", events.display()))?;
-        if !populated(&events)? {
-            return Ok(0);
-        }
-        let left = proc::members(&self.path).unwrap_or_default().len() as u32;
-        kill_cgroup(&self.path)?;
-        let until = Instant::now() + PATIENCE;
-        while populated(&events)? {
-            let Some(rest) = until.checked_duration_since(Instant::now()) else {
-                bail!("processes in {} do not die", self.path.display());
-            };
-            // The kernel reports a change of cgroup.events as POLLPRI.
-            let mut fds = [PollFd::new(&file, PollFlags::PRI)];
-            let wait = rustix::time::Timespec {
-                tv_sec: rest.as_secs() as i64,
-                tv_nsec: i64::from(rest.subsec_nanos()).min(100_000_000),
-            };
-            let _ = poll(&mut fds, Some(&wait));
-        }
-        Ok(left)
+        empty(&self.path)
     }
+}
+
+/// Kills what is in a cgroup and waits until it is empty; returns how many
+/// processes there were.
+///
+/// # Errors
+/// When they do not die.
+pub fn empty(cgroup: &Path) -> Result<u32> {
+    let events = cgroup.join("cgroup.events");
+    let file = File::open(&events).with_context(|| format!("cannot open {}", events.display()))?;
+    if !populated(&events)? {
+        return Ok(0);
+    }
+    let left = proc::members(cgroup).unwrap_or_default().len() as u32;
+    kill_cgroup(cgroup)?;
+    let until = Instant::now() + PATIENCE;
+    while populated(&events)? {
+        let Some(rest) = until.checked_duration_since(Instant::now()) else {
+            bail!("processes in {} do not die", cgroup.display());
+        };
+        // The kernel reports a change of cgroup.events as POLLPRI.
+        let mut fds = [PollFd::new(&file, PollFlags::PRI)];
+        let wait = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(rest.subsec_nanos()).clamp(1, 50_000_000),
+        };
+        let _ = poll(&mut fds, Some(&wait));
+    }
+    Ok(left)
 }
 
 fn populated(events: &Path) -> Result<bool> {

@@ -1,0 +1,116 @@
+//! `effectgate doctor`: what this kernel allows, and how to get more.
+
+use std::{fs, path::Path};
+
+use effectgate_core::input::{Backend, Coverages};
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::{
+    cli::Format,
+    engine::{Config, Engine, coverage},
+    exit::{self, Outcomes},
+    observe::{kernel, proc},
+};
+
+#[derive(Serialize)]
+struct Report {
+    kernel: String,
+    root: bool,
+    btf: bool,
+    cgroup2: Option<String>,
+    lsm: Option<String>,
+    backends: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    backend: Backend,
+    works: bool,
+    why_not: Option<String>,
+    coverage: Option<Coverages>,
+    help: Option<&'static str>,
+}
+
+pub fn doctor(format: Format) -> Outcomes {
+    let report = examine();
+    match format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report)),
+    }
+    let works = report.backends.iter().any(|finding| finding.works);
+    Ok(if works { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+fn examine() -> Report {
+    let cgroup2 = proc::cgroup2();
+    let backends = [Backend::Lsm, Backend::Fentry, Backend::TracePoint]
+        .into_iter()
+        .map(|backend| {
+            let engine = cgroup2.as_ref().map_err(|error| format!("{error:#}")).and_then(|root| {
+                let config = Config {
+                    backend: Some(backend),
+                    ring_bytes: kernel::RING_BYTES,
+                    cgroup_root: root.clone(),
+                };
+                Engine::start(config).map_err(|error| format!("{error:#}"))
+            });
+            Finding {
+                backend,
+                works: engine.is_ok(),
+                coverage: engine.is_ok().then(|| coverage(backend)),
+                help: engine.is_err().then(|| help(backend)),
+                why_not: engine.err(),
+            }
+        })
+        .collect();
+    Report {
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        root: rustix::process::geteuid().is_root(),
+        btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
+        cgroup2: cgroup2.ok().map(|path| path.display().to_string()),
+        lsm: fs::read_to_string("/sys/kernel/security/lsm").ok(),
+        backends,
+    }
+}
+
+fn help(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Lsm => {
+            "needs root, a kernel from 6.1 with BTF, CONFIG_BPF_LSM, and `bpf` in its `lsm=` list (kernel command line)"
+        }
+        Backend::Fentry => "comes with a later version",
+        Backend::TracePoint => "needs root, a kernel from 6.1 with BTF, and cgroup v2",
+    }
+}
+
+fn text(report: &Report) -> String {
+    let yes = |value: bool| if value { "yes" } else { "no" };
+    let missing = "not to be found";
+    let mut text = format!(
+        "kernel {}\nroot: {}\nBTF: {}\ncgroup v2: {}\nactive LSMs: {}\n",
+        report.kernel,
+        yes(report.root),
+        yes(report.btf),
+        report.cgroup2.as_deref().unwrap_or(missing),
+        report.lsm.as_deref().unwrap_or("unknown (securityfs is not mounted)"),
+    );
+    for finding in &report.backends {
+        let name = finding.backend.name();
+        match (&finding.coverage, &finding.why_not) {
+            (Some(coverage), _) => text.push_str(&format!(
+                "\n{name}: works\n  coverage: file {}, exec {}, env {}, net {}\n",
+                coverage.file.name(),
+                coverage.exec.name(),
+                coverage.env.name(),
+                coverage.net.name()
+            )),
+            (None, why) => text.push_str(&format!(
+                "\n{name}: not to be had\n  {}\n  {}\n",
+                why.as_deref().unwrap_or_default().replace('\n', "\n  "),
+                finding.help.unwrap_or_default()
+            )),
+        }
+    }
+    text
+}

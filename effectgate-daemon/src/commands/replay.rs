@@ -1,0 +1,35 @@
+//! `effectgate replay`
+
+use std::{fs::File, io::BufReader};
+
+use anyhow::Context;
+use effectgate_core::{Outcome, replay};
+
+use super::{policy, print_verdict};
+use crate::{
+    cli::{Format, Replay},
+    exit::{self, Code, Failure, Outcomes},
+};
+
+pub fn replay(args: &Replay, format: Format) -> Outcomes {
+    let (policy, _) = policy::read(&args.envelope).code(exit::USAGE)?;
+    let log = File::open(&args.events)
+        .with_context(|| format!("cannot read the log {}", args.events.display()))
+        .code(exit::USAGE)?;
+    let replayed = replay::replay(BufReader::with_capacity(1 << 16, log), policy)
+        .with_context(|| format!("the log {} does not hold", args.events.display()))
+        .code(exit::DOES_NOT_HOLD)?;
+    print_verdict(&replayed.verdict, format)?;
+    if !replayed.agrees() {
+        let at = replayed.disagreement.map(|seq| format!(", first at record {seq}"));
+        return Err(Failure {
+            code: exit::DOES_NOT_HOLD,
+            error: anyhow::anyhow!(
+                "judging the log again comes to another result than it says{}",
+                at.unwrap_or_default()
+            ),
+        });
+    }
+    let holds = replayed.verdict.verdict == Outcome::Pass;
+    Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}

@@ -1,0 +1,106 @@
+//! The daemon's configuration: one JSON object, every key optional.
+
+use std::{fs, net::SocketAddr, path::{Path, PathBuf}};
+
+use anyhow::{Context, Result, ensure};
+use effectgate_core::input::Backend;
+use serde::Deserialize;
+
+use crate::observe::kernel;
+
+/// What the daemon is told.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Unix socket for `effectgate job`.
+    pub socket: PathBuf,
+    /// Address of the metrics; port 0 takes a free one and logs it.
+    pub metrics_listen: SocketAddr,
+    /// Evidence goes to `jobs/NAME` below it.
+    pub state_dir: PathBuf,
+    /// `auto`, `lsm` or `tracepoint`.
+    pub backend: String,
+    /// Size of the ring in bytes: a power of two, at least 4096.
+    pub ring_bytes: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            socket: super::SOCKET.into(),
+            metrics_listen: ([127, 0, 0, 1], 9464).into(),
+            state_dir: "/var/lib/effectgate".into(),
+            backend: "auto".to_owned(),
+            ring_bytes: kernel::RING_BYTES,
+        }
+    }
+}
+
+impl Config {
+    /// Reads a configuration; without a file, the defaults.
+    ///
+    /// # Errors
+    /// With file, line and column when it is malformed or makes no sense.
+    pub fn read(file: Option<&Path>) -> Result<Config> {
+        let Some(file) = file else { return Ok(Config::default()) };
+        let what = || format!("configuration {}", file.display());
+        let bytes = fs::read(file).with_context(what)?;
+        let config: Config = serde_json::from_slice(&bytes).with_context(what)?;
+        config.backend().with_context(what)?;
+        ensure!(
+            config.ring_bytes.is_power_of_two() && config.ring_bytes >= 4096,
+            "configuration {}: ring_bytes is {}, but a ring's size is a power of two from 4096 up",
+            file.display(),
+            config.ring_bytes
+        );
+        Ok(config)
+    }
+
+    /// The backend asked for; `None` for `auto`.
+    ///
+    /// # Errors
+    /// When there is no such backend.
+    pub fn backend(&self) -> Result<Option<Backend>> {
+        if self.backend == "auto" {
+            return Ok(None);
+        }
+        let backend = Backend::from_name(&self.backend);
+        backend.map(Some).with_context(|| {
+            format!("there is no backend {:?}: write auto, lsm or tracepoint", self.backend)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config> {
+        let file = tempfile::NamedTempFile::new()?;
+        fs::write(file.path(), text)?;
+        Config::read(Some(file.path()))
+    }
+
+    #[test]
+    fn an_empty_object_is_the_default() {
+        let config = read("{}").expect("it is valid");
+        assert_eq!(config.socket, Path::new(super::super::SOCKET));
+        assert_eq!(config.backend().expect("auto"), None);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_place() {
+        for bad in [
+            "",
+            "[]",
+            "{\"sockt\": \"/x\"}",
+            "{\"metrics_listen\": \"nowhere\"}",
+            "{\"backend\": \"magic\"}",
+            "{\"ring_bytes\": 5000}",
+            "{\"ring_bytes\": 0}",
+        ] {
+            let error = format!("{:#}", read(bad).expect_err(bad));
+            assert!(error.contains("configuration /"), "{error}");
+        }
+    }
+}

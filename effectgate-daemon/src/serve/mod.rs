@@ -1,0 +1,9 @@
+//! The daemon's two ears: a Unix socket for jobs and HTTP for metrics.
+
+pub mod config;
+pub mod http;
+pub mod jobs;
+pub mod protocol;
+
+/// Where the socket is unless configured otherwise.
+pub const SOCKET: &str = "/run/effectgate.sock";
