@@ -14,7 +14,6 @@ mod vm;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// What a contributor of EffectGate runs.
@@ -43,7 +42,7 @@ enum Command {
     Bench(bench::Args),
 }
 
-fn main() -> Result<ExitCode> {
+fn main() -> ExitCode {
     let passed = match Cli::parse().command {
         Command::Setup(args) => setup::main(&args).map(|()| true),
         Command::Build => build::main().map(|()| true),
@@ -52,6 +51,15 @@ fn main() -> Result<ExitCode> {
         Command::Schema(args) => schema::main(&args).map(|()| true),
         Command::Demo => demo::main().map(|()| true),
         Command::Bench(args) => bench::main(&args).map(|()| true),
-    }?;
-    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    };
+    match passed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Every error says what, where and what to do; a backtrace of this
+        // program would only bury that.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -32,7 +32,8 @@ pub struct Args {
     needs: Vec<Need>,
 }
 
-/// A program and the Debian package that brings it.
+/// A program and the Debian package that brings it. An absolute path asks for
+/// the package's own program: the guest gets a copy of the package.
 struct Tool {
     need: Need,
     program: &'static str,
@@ -53,9 +54,9 @@ const TOOLS: &[Tool] = &[
     tool(Need::Vm, "qemu-system-x86_64", "qemu-system-x86"),
     tool(Need::Vm, "busybox", "busybox-static"),
     tool(Need::Vm, "dpkg-deb", "dpkg"),
-    tool(Need::Vm, "gcc", "build-essential"),
-    tool(Need::Vm, "make", "build-essential"),
-    tool(Need::Vm, "git", "git"),
+    tool(Need::Vm, "/usr/bin/gcc", "build-essential"),
+    tool(Need::Vm, "/usr/bin/make", "build-essential"),
+    tool(Need::Vm, "/usr/bin/git", "git"),
     tool(Need::Vm, "xz", "xz-utils"),
 ];
 

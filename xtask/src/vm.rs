@@ -111,6 +111,8 @@ pub fn main(args: &Args) -> Result<bool> {
         print!("{}", kernel::candidates(&repo, &pins::Pins::read()?)?);
         return Ok(true);
     }
+    // A typing error is told before minutes of building.
+    pins::Pins::read()?.select(&args.kernels)?;
     setup::ensure(&[Need::Build, Need::Vm])?;
     build::all(&repo)?;
     let plan = Plan {
@@ -161,10 +163,13 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
         }
     }
     if count == Count::default() {
-        bail!(
-            "no test ran: no name in the test binary `kernel` contains {}",
-            plan.tests.iter().map(|test| format!("`{test}`")).collect::<Vec<_>>().join(" or ")
-        );
+        match plan.tests.as_slice() {
+            [] => bail!("no test ran: the test binary `kernel` (tests/host/kernel.rs) has none"),
+            names => bail!(
+                "no test ran: no name in the test binary `kernel` contains `{}`",
+                names.join("` or `")
+            ),
+        }
     }
     Ok(count)
 }

@@ -59,7 +59,8 @@ pub fn candidates(repo: &Repo, pins: &Pins) -> Result<String> {
             let Some((prefix, suffix)) = series(&pinned.package, &kernel.name) else {
                 bail!("{FILE}: {} does not contain its series {}", pinned.package, kernel.name);
             };
-            let described = apt.describe(prefix, suffix)?;
+            let mut described = apt.describe(prefix, suffix)?;
+            described.sort_by_key(|one| numbers(&one.version));
             if described.is_empty() {
                 writeln!(text, "// nothing like {} is left", pinned.package)?;
             }
@@ -79,9 +80,16 @@ pub fn candidates(repo: &Repo, pins: &Pins) -> Result<String> {
 
 /// Splits a package's name around what changes from one update to the next.
 fn series<'a>(package: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
-    let end = package.find(name)? + name.len();
+    // With the dot behind it: 6.1 is not the beginning of 6.12.
+    let series = format!("{name}.");
+    let end = package.find(&series)? + series.len();
     let suffix = package.find("-cloud-")?;
     Some((&package[..end], &package[suffix..]))
+}
+
+/// A version's numbers, which order the versions of one series.
+fn numbers(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
 /// A directory name that changes with any pin of the kernel.
@@ -174,8 +182,13 @@ mod tests {
     #[test]
     fn the_series_of_a_package_leaves_out_its_update() {
         let package = "linux-image-6.12.117+deb13-cloud-amd64";
-        assert_eq!(series(package, "6.12"), Some(("linux-image-6.12", "-cloud-amd64")));
+        assert_eq!(series(package, "6.12"), Some(("linux-image-6.12.", "-cloud-amd64")));
         assert_eq!(series(package, "7.3"), None);
+    }
+
+    #[test]
+    fn versions_are_ordered_by_number() {
+        assert!(numbers("6.1.9-1") < numbers("6.1.176-1"));
     }
 
     #[test]

@@ -172,7 +172,7 @@ mod tests {
 
     fn read(lines: &str) -> Report {
         let mut report = Report::default();
-        for line in lines.lines().map(str::trim) {
+        for line in lines.lines().map(str::trim_start) {
             report.line(line);
         }
         report.finish();

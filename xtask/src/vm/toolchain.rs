@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::cpio::Tree;
 use super::guest::merged;
 use super::libraries;
-use crate::run::{output, which};
+use crate::run::output;
 
 /// Their packages are taken whole, apart from [`LEFT_OUT`].
 const PROGRAMS: &[&str] = &["gcc", "cpp", "as", "make", "git"];
@@ -68,8 +68,8 @@ pub fn add(root: &mut Tree) -> Result<()> {
 fn packages() -> Result<BTreeSet<String>> {
     let mut packages: BTreeSet<_> = PACKAGES.iter().map(|&name| name.to_owned()).collect();
     for program in PROGRAMS {
-        let path = which(program)
-            .with_context(|| format!("no {program}; run `cargo xtask setup --for vm`"))?;
+        // The package's own, though another may come first in PATH.
+        let path = Path::new("/usr/bin").join(program);
         packages.insert(owner(&path)?);
         packages.insert(owner(&path.canonicalize()?)?);
     }
@@ -95,7 +95,10 @@ fn owner(path: &Path) -> Result<String> {
         }
     }
     Err(last.context("no path to look up")?)
-        .with_context(|| format!("no Debian package owns {}", path.display()))
+        .with_context(|| {
+        let path = path.display();
+        format!("no Debian package owns {path}; `cargo xtask setup --for vm` installs what the guest needs")
+    })
 }
 
 /// The name that the database knows for a file reached through Debian's links
