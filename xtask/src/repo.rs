@@ -1,6 +1,6 @@
 //! Where things are: the repository, the target directory and the cache.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -22,7 +22,10 @@ impl Repo {
     pub fn find() -> Result<Self> {
         let mut metadata = cargo();
         metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
-        metadata.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
+        // Set by `cargo run`. What was compiled in may name another checkout
+        // that shares the target directory.
+        let here = std::env::var_os("CARGO_MANIFEST_DIR");
+        metadata.current_dir(here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()));
         serde_json::from_str(&run::output(&mut metadata)?)
             .context("`cargo metadata` printed something that is not its JSON")
     }
