@@ -1,0 +1,194 @@
+//! Finds or installs what the other commands need, and says what it did.
+//! Each command asks for its own needs, so that a demonstration does not
+//! install an emulator.
+
+mod apt;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+
+use crate::repo;
+use crate::run::{run, succeeds, which};
+use crate::toolchain::Toolchain;
+
+/// What there must be on the machine to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Need {
+    /// Building the kernel programs and the daemon
+    Build,
+    /// Formatting, lints, licences and the native tests
+    Test,
+    /// The tests in virtual machines
+    Vm,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only what this is for; everything when absent
+    #[arg(long = "for", value_name = "WHAT", value_delimiter = ',')]
+    needs: Vec<Need>,
+}
+
+/// A program and the Debian package that brings it. An absolute path asks for
+/// the package's own program: the guest gets a copy of the package.
+struct Tool {
+    need: Need,
+    program: &'static str,
+    package: &'static str,
+}
+
+const fn tool(need: Need, program: &'static str, package: &'static str) -> Tool {
+    Tool { need, program, package }
+}
+
+#[rustfmt::skip]
+const TOOLS: &[Tool] = &[
+    tool(Need::Build, "cc", "build-essential"),
+    tool(Need::Build, "c++", "build-essential"),
+    tool(Need::Test, "curl", "curl"),
+    tool(Need::Test, "git", "git"),
+    tool(Need::Test, "promtool", "prometheus"),
+    tool(Need::Vm, "qemu-system-x86_64", "qemu-system-x86"),
+    tool(Need::Vm, "busybox", "busybox-static"),
+    tool(Need::Vm, "dpkg-deb", "dpkg"),
+    tool(Need::Vm, "/usr/bin/gcc", "build-essential"),
+    tool(Need::Vm, "/usr/bin/make", "build-essential"),
+    tool(Need::Vm, "/usr/bin/git", "git"),
+    tool(Need::Vm, "xz", "xz-utils"),
+];
+
+/// Debian's compiler with its library sources, and the LLVM it was built
+/// with, against which bpf-linker is linked.
+const DEBIAN_BPF: &[&str] = &["rustc-web", "rust-web-src", "llvm-22-dev", "build-essential"];
+const DEBIAN_LLVM: &str = "/usr/lib/llvm-22";
+
+/// `cargo xtask setup`
+pub fn main(args: &Args) -> Result<()> {
+    let every = [Need::Build, Need::Test, Need::Vm];
+    let needs = if args.needs.is_empty() { &every[..] } else { &args.needs };
+    if !ensure(needs)? {
+        eprintln!("setup: nothing was missing");
+    }
+    Ok(())
+}
+
+/// Installs what is missing for `needs`; returns whether anything was.
+pub fn ensure(needs: &[Need]) -> Result<bool> {
+    let mut changed = programs(needs)?;
+    if needs.contains(&Need::Build) {
+        changed |= bpf_toolchain()?;
+        changed |= bpf_linker()?;
+    }
+    if needs.contains(&Need::Test) {
+        changed |= component("rustfmt", "fmt")?;
+        changed |= component("clippy", "clippy")?;
+        changed |= kernel_clippy()?;
+        changed |= cargo_tool("cargo-nextest", "0.9.143")?;
+        changed |= cargo_tool("cargo-deny", "0.20.2")?;
+    }
+    Ok(changed)
+}
+
+fn programs(needs: &[Need]) -> Result<bool> {
+    let mut packages: Vec<_> = TOOLS
+        .iter()
+        .filter(|tool| needs.contains(&tool.need) && which(tool.program).is_none())
+        .map(|tool| tool.package)
+        .collect();
+    packages.sort_unstable();
+    packages.dedup();
+    if packages.is_empty() {
+        return Ok(false);
+    }
+    apt::install(&packages)?;
+    Ok(true)
+}
+
+fn bpf_toolchain() -> Result<bool> {
+    let Err(missing) = Toolchain::find() else { return Ok(false) };
+    if apt::offers(DEBIAN_BPF) {
+        apt::install(DEBIAN_BPF)?;
+    } else if which("rustup").is_some() {
+        eprintln!("setup: no Debian packages {DEBIAN_BPF:?} here; asking rustup for its nightly");
+        let mut install = Command::new("rustup");
+        install.args(["toolchain", "install", "nightly", "--profile", "minimal"]);
+        install.args(["--component", "rust-src", "--component", "clippy"]);
+        run(&mut install)?;
+    } else {
+        return Err(missing);
+    }
+    Toolchain::find()
+        .context("installed a compiler for the kernel programs, yet none is usable")?;
+    Ok(true)
+}
+
+/// Linked against Debian's LLVM where that compiler is used; elsewhere
+/// against the LLVM that rustup's compiler brings.
+fn bpf_linker() -> Result<bool> {
+    const VERSION: &str = "bpf-linker@0.13.0";
+    if which("bpf-linker").is_some() {
+        return Ok(false);
+    }
+    let mut install = repo::cargo();
+    install.args(["install", "--locked", VERSION]);
+    if matches!(Toolchain::find()?, Toolchain::Bootstrap { .. }) {
+        if !Path::new(DEBIAN_LLVM).is_dir() {
+            apt::install(&["llvm-22-dev", "build-essential"])?;
+        }
+        install.args(["--no-default-features", "--features", "llvm-22"]);
+        install.env("LLVM_PREFIX", DEBIAN_LLVM).env("LLVM_SYS_221_PREFIX", DEBIAN_LLVM);
+    }
+    run(&mut install)?;
+    Ok(true)
+}
+
+/// The clippy of the compiler that builds the kernel programs.
+fn kernel_clippy() -> Result<bool> {
+    let Ok(toolchain) = Toolchain::find() else { return Ok(false) };
+    if toolchain.has_clippy() {
+        return Ok(false);
+    }
+    match toolchain {
+        Toolchain::Nightly => {
+            let mut add = Command::new("rustup");
+            run(add.args(["component", "add", "clippy", "--toolchain", "nightly"]))?;
+        }
+        // A compiler that someone named is theirs to complete.
+        Toolchain::Bootstrap { rustc } if rustc == Path::new("/usr/bin/rustc") => {
+            apt::install(&["rust-web-clippy"])?;
+        }
+        Toolchain::Bootstrap { .. } => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn component(name: &str, subcommand: &str) -> Result<bool> {
+    if succeeds(repo::cargo().args([subcommand, "--version"])) {
+        return Ok(false);
+    }
+    run(Command::new("rustup").args(["component", "add", name]))?;
+    Ok(true)
+}
+
+fn cargo_tool(name: &str, version: &str) -> Result<bool> {
+    if which(name).is_some() {
+        return Ok(false);
+    }
+    run(repo::cargo().args(["install", "--locked", &format!("{name}@{version}")]))?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demonstration_needs_no_emulator() {
+        let of = |need| TOOLS.iter().filter(move |tool| tool.need == need);
+        assert!(of(Need::Build).all(|tool| !tool.program.contains("qemu")));
+        assert!(of(Need::Vm).any(|tool| tool.program.contains("qemu")));
+    }
+}

@@ -1,0 +1,202 @@
+//! Runs the kernel tests on the pinned kernels, each in a virtual machine
+//! without acceleration, so that it works wherever QEMU does.
+
+mod apt;
+mod cpio;
+mod guest;
+mod kernel;
+mod libraries;
+mod pins;
+mod qemu;
+mod report;
+mod session;
+mod toolchain;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::repo::Repo;
+use crate::setup::{self, Need};
+use crate::{build, run};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A pinned kernel (repeatable), or `all`
+    #[arg(long = "kernel", value_name = "NAME", default_value = "all")]
+    kernels: Vec<String>,
+    /// Which backend the tests drive (repeatable); every one when absent
+    #[arg(long = "backend", value_name = "BACKEND")]
+    backends: Vec<Backend>,
+    /// List the pinned kernels
+    #[arg(long)]
+    list: bool,
+    /// Print what the mirrors offer now, in the form of the pin file
+    #[arg(long, conflicts_with = "list")]
+    pin: bool,
+    /// A machine that prints nothing for so long is taken for hung
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    hang: u64,
+    /// The longest that one machine may run
+    #[arg(long, value_name = "MINUTES", default_value_t = 20)]
+    bound: u64,
+    /// Only tests whose names contain one of these
+    tests: Vec<String>,
+}
+
+/// How the kernel is watched in a run of the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    Lsm,
+    #[value(name = "tracepoint")]
+    TracePoint,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Lsm => "lsm",
+            Self::TracePoint => "tracepoint",
+        })
+    }
+}
+
+pub use report::number_before;
+
+/// What to run, on which kernels.
+#[derive(Debug)]
+pub struct Plan {
+    kernels: Vec<String>,
+    backends: Vec<Backend>,
+    tests: Vec<String>,
+    limits: qemu::Limits,
+}
+
+impl Plan {
+    /// Every test, on every pinned kernel, with every backend.
+    pub fn everything() -> Self {
+        Self {
+            kernels: vec!["all".to_owned()],
+            backends: Backend::value_variants().to_vec(),
+            tests: Vec::new(),
+            limits: qemu::Limits {
+                silence: Duration::from_secs(120),
+                total: Duration::from_secs(20 * 60),
+            },
+        }
+    }
+}
+
+/// What came of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub passed: usize,
+    pub failed: usize,
+    pub ignored: usize,
+}
+
+/// `cargo xtask vm`
+pub fn main(args: &Args) -> Result<bool> {
+    let repo = Repo::find()?;
+    if args.list {
+        print!("{}", pins::Pins::read()?);
+        return Ok(true);
+    }
+    if args.pin {
+        setup::ensure(&[Need::Vm])?;
+        print!("{}", kernel::candidates(&repo, &pins::Pins::read()?)?);
+        return Ok(true);
+    }
+    // A typing error is told before minutes of building.
+    pins::Pins::read()?.select(&args.kernels)?;
+    setup::ensure(&[Need::Build, Need::Vm])?;
+    build::all(&repo)?;
+    let plan = Plan {
+        kernels: args.kernels.clone(),
+        backends: match args.backends.as_slice() {
+            [] => Backend::value_variants().to_vec(),
+            some => some.to_vec(),
+        },
+        tests: args.tests.clone(),
+        limits: qemu::Limits {
+            silence: Duration::from_secs(args.hang),
+            total: Duration::from_secs(args.bound * 60),
+        },
+    };
+    let count = execute(&repo, &plan)?;
+    println!("{} passed, {} failed", count.passed, count.failed);
+    Ok(count.failed == 0)
+}
+
+/// Boots every kernel of the plan in turn. One failed machine does not stop
+/// the others; that no test ran anywhere is an error.
+pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
+    let pins = pins::Pins::read()?;
+    let kernels = pins.select(&plan.kernels)?;
+    let guest = guest::Guest {
+        programs: vec![
+            ("effectgate".to_owned(), repo.effectgate()),
+            ("trigger".to_owned(), repo.trigger()),
+            ("kernel".to_owned(), test_binary(repo)?),
+        ],
+        backends: plan.backends.clone(),
+        filters: plan.tests.clone(),
+    };
+    let mut count = Count::default();
+    for pinned in kernels {
+        let ran = kernel::fetch(repo, pinned)
+            .and_then(|kernel| session::run(repo, &kernel, &guest, plan.limits));
+        match ran {
+            Ok(one) => {
+                count.passed += one.passed;
+                count.failed += one.failed;
+                count.ignored += one.ignored;
+            }
+            Err(error) => {
+                eprintln!("{}: {error:#}", pinned.name);
+                count.failed += 1;
+            }
+        }
+    }
+    if count == Count::default() {
+        match plan.tests.as_slice() {
+            [] => bail!("no test ran: the test binary `kernel` (tests/host/kernel.rs) has none"),
+            names => bail!(
+                "no test ran: no name in the test binary `kernel` contains `{}`",
+                names.join("` or `")
+            ),
+        }
+    }
+    Ok(count)
+}
+
+/// Builds the test binary `kernel`, whose path only cargo's messages tell.
+fn test_binary(repo: &Repo) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Message {
+        executable: Option<PathBuf>,
+        target: Option<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+        kind: Vec<String>,
+    }
+    let mut cargo = repo.cargo();
+    cargo.args(["test", "--no-run", "-p", "effectgate-tests", "--test", "kernel"]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    eprintln!("$ {}", run::show(&cargo));
+    run::output(&mut cargo)?
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
+        .find_map(|message| {
+            let target = message.target?;
+            let wanted = target.name == "kernel" && target.kind.iter().any(|kind| kind == "test");
+            message.executable.filter(|_| wanted)
+        })
+        .context("cargo built the tests but named no executable for the test target `kernel`")
+}

@@ -1,0 +1,169 @@
+//! What the virtual machine holds: a small Debian-like root with busybox, the
+//! programs under test, and a C toolchain and git for tests of real builds.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::cpio::Tree;
+use super::kernel::Unpacked;
+use super::{Backend, libraries, toolchain};
+use crate::run::{output, which};
+
+/// Loadable in Debian's cloud kernels, and used by tests: overlay mounts,
+/// loop devices, FUSE, and links between network namespaces.
+const MODULES: &[&str] = &["overlay", "loop", "fuse", "veth"];
+
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
+                      worker:x:1000:1000:worker:/home/worker:/bin/sh\n\
+                      nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
+const GROUP: &str = "root:x:0:\ntty:x:5:\nworker:x:1000:\nnogroup:x:65534:\n";
+const HOSTS: &str = "127.0.0.1 localhost effectgate-vm\n::1 localhost\n";
+
+/// What runs in the machine.
+#[derive(Debug)]
+pub struct Guest {
+    /// Programs by the names that they have in the guest's `/usr/bin`.
+    pub programs: Vec<(String, PathBuf)>,
+    /// The test binary runs once for each.
+    pub backends: Vec<Backend>,
+    /// Parts of test names; empty for all tests.
+    pub filters: Vec<String>,
+}
+
+impl Guest {
+    /// The root file system for `kernel`.
+    pub fn root(&self, kernel: &Unpacked) -> Result<Tree> {
+        let mut root = skeleton();
+        busybox(&mut root)?;
+        for (name, host) in &self.programs {
+            program(&mut root, &format!("/usr/bin/{name}"), host)?;
+        }
+        toolchain::add(&mut root)?;
+        modules(&mut root, kernel)?;
+        root.bytes("/init", *include_bytes!("init.sh"), 0o755);
+        root.bytes("/etc/effectgate-vm", self.plan(), 0o644);
+        Ok(root)
+    }
+
+    /// Read by `init.sh`.
+    fn plan(&self) -> String {
+        let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
+        let mut plan = format!("backends='{}'\nset --", backends.join(" "));
+        for filter in &self.filters {
+            let _ = write!(plan, " '{}'", filter.replace('\'', r"'\''"));
+        }
+        plan.push('\n');
+        plan
+    }
+}
+
+/// Adds a program of this machine with the libraries it needs.
+pub fn program(root: &mut Tree, path: &str, host: &Path) -> Result<()> {
+    root.host(path, host)?;
+    for library in libraries::of(host)? {
+        let path = merged(&library);
+        if !root.contains(&path) {
+            root.host(path, &library)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a path of this machine is in the guest, whose `/bin`, `/sbin` and
+/// `/lib*` are links into `/usr`, as on Debian.
+pub fn merged(path: &Path) -> PathBuf {
+    let text = path.to_string_lossy();
+    match ["/bin/", "/sbin/", "/lib/", "/lib64/"].iter().find(|top| text.starts_with(**top)) {
+        Some(_) => PathBuf::from(format!("/usr{text}")),
+        None => path.to_owned(),
+    }
+}
+
+fn skeleton() -> Tree {
+    let mut root = Tree::default();
+    for directory in [
+        "/dev",
+        "/etc",
+        "/home/worker",
+        "/mnt",
+        "/proc",
+        "/root",
+        "/run",
+        "/srv",
+        "/sys",
+        "/tmp",
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/lib64",
+        "/usr/sbin",
+        "/var/tmp",
+    ] {
+        root.directory(directory);
+    }
+    for top in ["bin", "sbin", "lib", "lib64"] {
+        root.link(top, format!("usr/{top}"));
+    }
+    root.bytes("/etc/passwd", PASSWD, 0o644);
+    root.bytes("/etc/group", GROUP, 0o644);
+    root.bytes("/etc/hosts", HOSTS, 0o644);
+    root.bytes("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n", 0o644);
+    root.link("/etc/mtab", "/proc/self/mounts");
+    root
+}
+
+/// busybox under each of its names. Programs added later replace the names.
+fn busybox(root: &mut Tree) -> Result<()> {
+    let host = which("busybox").context("no busybox; run `cargo xtask setup --for vm`")?;
+    program(root, "/usr/bin/busybox", &host)?;
+    for applet in output(Command::new(&host).arg("--list-full"))?.lines() {
+        let path = merged(&Path::new("/").join(applet));
+        if path.file_name().is_some_and(|name| name != "busybox") {
+            root.link(path, "/usr/bin/busybox");
+        }
+    }
+    Ok(())
+}
+
+/// Plain modules, because busybox decompresses none.
+fn modules(root: &mut Tree, kernel: &Unpacked) -> Result<()> {
+    for module in MODULES {
+        let Some(host) = kernel.module(module)? else { continue };
+        let path = format!("/usr/lib/modules/{module}.ko");
+        if host.extension().is_some_and(|extension| extension == "xz") {
+            let xz = Command::new("xz").args(["--decompress", "--stdout"]).arg(&host).output();
+            let xz = xz.context("cannot start `xz`; run `cargo xtask setup --for vm`")?;
+            anyhow::ensure!(xz.status.success(), "xz cannot read {}", host.display());
+            root.bytes(path, xz.stdout, 0o644);
+        } else {
+            root.host(path, &host)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_land_where_the_guests_links_lead() {
+        let merged = |path| merged(Path::new(path)).display().to_string();
+        assert_eq!(merged("/lib64/ld-linux-x86-64.so.2"), "/usr/lib64/ld-linux-x86-64.so.2");
+        assert_eq!(merged("/usr/bin/cc"), "/usr/bin/cc");
+        assert_eq!(merged("/library/x"), "/library/x");
+    }
+
+    #[test]
+    fn filters_reach_the_guest_as_they_were_typed() {
+        let guest = Guest {
+            programs: Vec::new(),
+            backends: vec![Backend::Lsm, Backend::TracePoint],
+            filters: vec!["file_".into(), "it's".into()],
+        };
+        let expected = "backends='lsm tracepoint'\nset -- 'file_' 'it'\\''s'\n";
+        assert_eq!(guest.plan(), expected);
+    }
+}

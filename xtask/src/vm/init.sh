@@ -1,0 +1,51 @@
+#!/bin/sh
+# First process of the virtual machine: mounts what a machine has, runs the
+# test binary once per backend, and powers off. Results go to the second
+# serial port, so that no kernel message can cut a result in two; lines that
+# begin with "@@effectgate" are read by `xtask/src/vm/report.rs`.
+
+export PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root TERM=dumb LANG=C.UTF-8 TMPDIR=/tmp
+
+mount -t proc proc /proc
+mount -t devtmpfs devtmpfs /dev
+mount -t sysfs sysfs /sys
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o mode=620,gid=5 devpts /dev/pts
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+for directory in /tmp /var/tmp; do mount -t tmpfs -o mode=1777 tmpfs "$directory"; done
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t securityfs securityfs /sys/kernel/security
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t bpf bpf /sys/fs/bpf
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+ln -sf /proc/self/fd/0 /dev/stdin
+ln -sf /proc/self/fd/1 /dev/stdout
+ln -sf /proc/self/fd/2 /dev/stderr
+
+for controller in cpu memory pids; do
+    echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control
+done
+for module in /lib/modules/*.ko; do insmod "$module"; done
+chown -R 1000:1000 /home/worker
+hostname effectgate-vm
+ip link set lo up
+# An oops is a failure of this run, not something to carry on from.
+echo 1 > /proc/sys/kernel/panic_on_oops
+
+report() { echo "@@effectgate $*" > /dev/ttyS1; }
+
+. /etc/effectgate-vm
+report "kernel $(uname -r)"
+report "lsm $(cat /sys/kernel/security/lsm)"
+export EFFECTGATE_BIN=/usr/bin/effectgate EFFECTGATE_TRIGGER=/usr/bin/trigger
+export EFFECTGATE_TEST_VM=1 RUST_BACKTRACE=1
+cd /root || exit
+for backend in $backends; do
+    report "begin $backend"
+    EFFECTGATE_TEST_BACKEND=$backend \
+        /usr/bin/kernel --test-threads=1 --color=never "$@" > /dev/ttyS1 < /dev/null
+    report "end $backend $?"
+done
+report "done"
+poweroff -f
