@@ -101,19 +101,24 @@ impl Gate {
             .arg("--envelope")
             .arg(scene.envelope())
             .args(["--backend", &backend()])
-            .arg("--evidence")
-            .arg(scene.evidence())
             .env_clear()
             .env("PATH", PATH)
             .current_dir(scene.root())
             .stdin(Stdio::null());
-        Gate { command, envelope: scene.envelope(), evidence: scene.evidence(), replayed: true }
+        Gate { command, envelope: scene.envelope(), evidence: scene.new_evidence(), replayed: true }
     }
 
     /// An option of `run`.
     #[must_use]
     pub fn option<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Gate {
         self.command.args(words);
+        self
+    }
+
+    /// Another place for the evidence than a new one in the scene.
+    #[must_use]
+    pub fn evidence(mut self, path: &Path) -> Gate {
+        self.evidence = path.to_owned();
         self
     }
 
@@ -159,7 +164,7 @@ impl Gate {
     pub fn start<S: AsRef<OsStr>>(mut self, command: impl IntoIterator<Item = S>) -> Running {
         let words: Vec<OsString> =
             command.into_iter().map(|word| word.as_ref().to_owned()).collect();
-        self.command.arg("--").args(words);
+        self.command.arg("--evidence").arg(&self.evidence).arg("--").args(words);
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self
             .command

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -24,6 +25,7 @@ use tempfile::TempDir;
 pub struct Scene {
     base: TempDir,
     resolved: PathBuf,
+    runs: AtomicU32,
 }
 
 impl Default for Scene {
@@ -43,7 +45,7 @@ impl Scene {
             .expect("the temporary directory can be written");
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
         let resolved = base.path().canonicalize().expect("the directory was just made");
-        let scene = Scene { base, resolved };
+        let scene = Scene { base, resolved, runs: AtomicU32::new(0) };
         for (place, link) in [(scene.root(), "to-outside"), (scene.outside(), "to-root")] {
             fs::create_dir(&place).expect("mkdir");
             fs::create_dir(place.join("directory")).expect("mkdir");
@@ -78,9 +80,11 @@ impl Scene {
         self.resolved.join("envelope.json")
     }
 
+    /// A directory for evidence, not yet there.
     #[must_use]
-    pub fn evidence(&self) -> PathBuf {
-        self.resolved.join("evidence")
+    pub fn new_evidence(&self) -> PathBuf {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        self.resolved.join(format!("evidence-{number}"))
     }
 
     /// An envelope that allows the root and nothing on the network.
