@@ -41,8 +41,9 @@ pub fn binary() -> PathBuf {
 pub fn trigger() -> PathBuf {
     let path = std::env::var_os("EFFECTGATE_TRIGGER").map(PathBuf::from).unwrap_or_else(|| {
         let own = std::env::current_exe().expect("the test's own path");
-        // target/debug/deps/kernel-0123 -> target/debug/trigger
-        own.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join("trigger")
+        // Tests lie in target/debug/deps, programs in target/debug.
+        let beside = own.ancestors().skip(1).take(2).map(|place| place.join("trigger"));
+        beside.clone().find(|path| path.is_file()).or(beside.last()).unwrap_or_default()
     });
     path.canonicalize().unwrap_or_else(|error| {
         panic!("the trigger program is not at {}: {error}; set EFFECTGATE_TRIGGER", path.display())
@@ -302,9 +303,32 @@ impl Outcome {
         self.verdict.is_some()
     }
 
+    /// The log's records of the violations that the verdict lists.
+    ///
+    /// # Panics
+    /// When verdict and log do not agree.
     #[must_use]
-    pub fn violations(&self) -> &[Value] {
-        self.verdict()["violations"].as_array().map_or(&[], Vec::as_slice)
+    pub fn violations(&self) -> Vec<&Value> {
+        let listed = self.verdict()["violations"].as_array().expect("a list");
+        let event = |violation: &Value| {
+            let seq = violation["seq"].as_u64()?;
+            let event = self.events.get(usize::try_from(seq).ok()?)?;
+            let agree = ["class", "action", "rule", "decision", "process"]
+                .iter()
+                .all(|key| event[key] == violation[key])
+                && event["seq"] == seq
+                && event["within"] == false
+                && violation["program"] == event["process"]["exe"];
+            agree.then_some(event)
+        };
+        listed
+            .iter()
+            .map(|violation| {
+                event(violation).unwrap_or_else(|| {
+                    panic!("no such record in the log: {violation}{}", self.story())
+                })
+            })
+            .collect()
     }
 
     /// # Panics

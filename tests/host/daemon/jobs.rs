@@ -51,8 +51,9 @@ fn twenty_jobs_at_once() {
         } else {
             assert_eq!((code, record::text(&verdict["verdict"])), (120, "fail"), "{verdict:#}");
             for violation in violations {
-                let about_own = record::path(violation).starts_with(&own);
-                let about_address = record::endpoint(violation) == address;
+                let object = record::text(&violation["object"]);
+                let about_own = object.starts_with(&own);
+                let about_address = object == format!("tcp {address}");
                 assert!(about_own || about_address, "another job's effect: {violation:#}");
             }
         }
@@ -85,8 +86,8 @@ fn process_that_joins_later() {
     let (code, verdict) = job.finish(&daemon);
     assert_eq!(code, 120, "{verdict:#}");
     let violation = &verdict["violations"][0];
-    assert_eq!(record::path(violation), file, "{verdict:#}");
-    assert_eq!(record::exe(violation), text(&gate::trigger()), "{verdict:#}");
+    assert_eq!(record::text(&violation["object"]), file, "{verdict:#}");
+    assert_eq!(record::text(&violation["program"]), text(&gate::trigger()), "{verdict:#}");
 }
 
 #[test]

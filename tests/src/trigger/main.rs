@@ -3,6 +3,7 @@
 //! printed, unless printing is the effect.
 
 mod file;
+mod measure;
 mod net;
 mod process;
 mod ring;
@@ -110,6 +111,8 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "exit" => std::process::exit(args.number(0)?),
         "kill-self" => process::kill_self(args.number(0)?),
         "close-output" => process::close_output(),
+
+        "measure" => measure::measure(args),
 
         "print" => process::print(args.os(0)?.as_bytes()),
         "print-both" => process::print_both(args.os(0)?.as_bytes(), args.os(1)?.as_bytes()),

@@ -76,6 +76,12 @@ fn execve(path: &CStr, argv: &[CString], envp: &[CString]) -> io::Result<()> {
     done(unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr()) }).map(drop)
 }
 
+/// Starts itself as `trigger true` and waits for the end.
+pub(crate) fn run_itself() -> io::Result<()> {
+    let status = std::process::Command::new(std::env::current_exe()?).arg("true").status()?;
+    if status.success() { Ok(()) } else { Err(invalid()) }
+}
+
 /// Runs `child` in a new process, which then ends with 0 or the error number.
 /// Gives the process's id.
 fn in_child(child: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
