@@ -101,6 +101,8 @@ cases! {
         hooks: &["inode_mknod", "path_mknod", "syscall_exit"], effect: File("create", "{place}/new") }
     mknod_file [inside outside] "mknod-file {place}/new" {
         hooks: &["inode_create", "path_mknod", "syscall_exit"], effect: File("create", "{place}/new") }
+    socket_bound_to_a_path [inside outside] "bind-path {place}/new" {
+        hooks: &["inode_mknod", "path_mknod", "syscall_exit"], effect: File("create", "{place}/new") }
     symlink [inside outside] "symlink anything {place}/new" {
         hooks: &["inode_symlink", "path_symlink", "syscall_exit"], effect: File("symlink", "{place}/new") }
     symlinkat [inside outside] "symlinkat anything {place} new" {

@@ -88,6 +88,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
 
         "connect" => net::connect(args.address(0)?),
         "connect-udp" => net::connect_udp(args.address(0)?),
+        "bind-path" => net::bind_path(args.os(0)?),
         "bind" => net::bind(args.address(0)?),
         "sendto" => net::sendto(args.address(0)?),
         "sendmsg" => net::sendmsg(args.address(0)?),

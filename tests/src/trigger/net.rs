@@ -1,5 +1,6 @@
 //! Socket effects.
 
+use std::ffi::OsStr;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -159,4 +160,9 @@ pub(crate) fn self_connect(family: &str) -> io::Result<()> {
     };
     let listener = std::net::TcpListener::bind(any)?;
     connect(listener.local_addr()?)
+}
+
+/// Binds a local socket to a path, which comes into being.
+pub(crate) fn bind_path(path: &OsStr) -> io::Result<()> {
+    std::os::unix::net::UnixDatagram::bind(path).map(drop)
 }
