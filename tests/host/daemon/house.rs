@@ -28,6 +28,7 @@ impl Daemon {
             "socket": scene.path().join("effectgate.sock"),
             "metrics_listen": format!("127.0.0.1:{port}"),
             "state_dir": scene.path().join("state"),
+            "backend": gate::backend(),
         });
         let path = scene.path().join("daemon.json");
         fs::write(&path, format!("{config:#}\n")).expect("write");

@@ -103,18 +103,27 @@ fn temporary_directory() {
     assert!(!std::path::Path::new(directory).exists(), "{directory} is still there");
 }
 
+/// A user who is in every password database.
+fn nobody() -> (u32, u32) {
+    let table = fs::read_to_string("/etc/passwd").expect("a password database");
+    let line = table.lines().find(|line| line.starts_with("nobody:"));
+    let mut fields = line.expect("there is a user `nobody`").split(':').skip(2);
+    let mut number = || fields.next().and_then(|field| field.parse().ok()).expect("a number");
+    (number(), number())
+}
+
 /// Started through sudo, the command runs as who called sudo, without root's
 /// groups and capabilities.
 #[test]
 fn user_behind_sudo() {
     let scene = Scene::new();
-    let (uid, gid) = (54321, 54322);
+    let (uid, gid) = nobody();
     scene.give_root_to(uid, gid);
     let trigger = scene.copy_of(&gate::trigger());
     let outcome = Gate::new(&scene)
         .env("SUDO_UID", uid.to_string())
         .env("SUDO_GID", gid.to_string())
-        .env("SUDO_USER", "nobody-in-particular")
+        .env("SUDO_USER", "nobody")
         .run([trigger.to_str().expect("UTF-8"), "print-uid"]);
     outcome.assert_pass();
     let printed = outcome.stdout();
@@ -129,7 +138,7 @@ fn user_behind_sudo() {
 #[test]
 fn user_behind_sudo_can_use_its_temporary_directory() {
     let scene = Scene::new();
-    let (uid, gid) = (54321, 54322);
+    let (uid, gid) = nobody();
     scene.give_root_to(uid, gid);
     let trigger = scene.copy_of(&gate::trigger());
     Gate::new(&scene)

@@ -128,6 +128,23 @@ fn command_killed_from_outside() {
     assert!(!cgroup.exists(), "{} is still there", cgroup.display());
 }
 
+/// Nobody watches a job whose observer is dead, so it does not go on.
+#[test]
+fn observer_killed() {
+    let scene = Scene::new();
+    let (running, cgroup) = started(&scene);
+    let observer = running.pid();
+    wait::signal(observer, libc::SIGKILL);
+    let outcome = running.end();
+    outcome.assert_code(128 + libc::SIGKILL);
+    assert!(!outcome.has_verdict());
+    wait::until("the command is gone", || {
+        wait::processes_with(&unique(&scene)).is_empty().then_some(())
+    });
+    // Nobody is left who could remove it.
+    wait::until("the cgroup is empty", || std::fs::remove_dir(&cgroup).ok());
+}
+
 /// The fork bomb's little brother: processes start while the job is ended.
 #[test]
 fn forks_while_it_is_ended() {
