@@ -1,1 +1,18 @@
-//! Whole-program tests.
+//! What the whole-program tests share. They run the built binary, natively and
+//! in a virtual machine that has nothing but busybox: no cargo, no network.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `EFFECTGATE_BIN` | the binary under test; required |
+//! | `EFFECTGATE_TRIGGER` | the `trigger` program; by default the one beside the tests |
+//! | `EFFECTGATE_TEST_BACKEND` | the backend under test; `tracepoint` by default |
+
+pub mod cgroup;
+pub mod gate;
+pub mod metrics;
+pub mod record;
+pub mod scene;
+pub mod wait;
+
+pub use gate::{Gate, Outcome};
+pub use scene::Scene;

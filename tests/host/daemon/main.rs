@@ -1,0 +1,6 @@
+//! The daemon: many jobs at once, each with its own verdict, and what it tells
+//! Prometheus.
+
+mod house;
+mod jobs;
+mod scrape;

@@ -1,0 +1,10 @@
+//! How `effectgate run` behaves: exit codes, refusals, what is left over, what
+//! the command sees, loss, and trouble of the observer's own.
+
+mod environment;
+mod exit;
+mod leftovers;
+mod loss;
+mod output;
+mod refusal;
+mod trouble;

@@ -1,0 +1,128 @@
+//! `trigger EFFECT ARG...` causes one effect and ends: 0 when it happened, the
+//! error number when it did not, with a line on standard error. Nothing else is
+//! printed, unless printing is the effect.
+
+mod file;
+mod measure;
+mod net;
+mod process;
+mod ring;
+mod sys;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+use sys::Args;
+
+fn main() {
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if args.is_empty() {
+        eprintln!("usage: trigger EFFECT ARG...");
+        std::process::exit(libc::EINVAL);
+    }
+    let effect = args.remove(0);
+    let shown: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if let Err(error) = cause(&effect.to_string_lossy(), &Args::new(args)) {
+        eprintln!("trigger: {} {}: {error}", effect.to_string_lossy(), shown.join(" "));
+        std::process::exit(error.raw_os_error().unwrap_or(libc::EINVAL));
+    }
+}
+
+/// Causes the effect of this name.
+pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
+    match effect {
+        "true" => Ok(()),
+
+        "open-read" => file::open(args.c(0)?, libc::O_RDONLY),
+        "open-write" => file::open(args.c(0)?, libc::O_WRONLY),
+        "open-rdwr" => file::open(args.c(0)?, libc::O_RDWR),
+        "open-append" => file::open(args.c(0)?, libc::O_WRONLY | libc::O_APPEND),
+        "open-truncate" => file::open(args.c(0)?, libc::O_WRONLY | libc::O_TRUNC),
+        "open-legacy" => file::open_legacy(args.c(0)?, libc::O_WRONLY),
+        "openat2" => file::openat2(args.c(0)?, libc::O_WRONLY),
+        "open-path-reopen" => file::reopen_path(args.c(0)?),
+        "open-relative" => file::open_relative(args.c(0)?, args.c(1)?),
+        "thread-open" => file::open_in_thread(args.c(0)?),
+        "dup-open" => file::open_fixed_descriptor(args.c(0)?),
+        "create" => file::create(args.c(0)?),
+        "creat" => file::creat(args.c(0)?),
+        "tmpfile" => file::tmpfile(args.c(0)?, args.c(1)?),
+        "memfd-reopen" => file::memfd_reopen(),
+        "mkdir" => file::mkdir(args.c(0)?),
+        "mkdirat" => file::mkdirat(args.c(0)?, args.c(1)?),
+        "rmdir" => file::rmdir(args.c(0)?),
+        "unlink" => file::unlink(args.c(0)?),
+        "unlinkat" => file::unlinkat(args.c(0)?, args.c(1)?, 0),
+        "unlinkat-directory" => file::unlinkat(args.c(0)?, args.c(1)?, libc::AT_REMOVEDIR),
+        "rename" => file::rename(args.c(0)?, args.c(1)?),
+        "renameat" => file::renameat(args.c(0)?, args.c(1)?, args.c(2)?),
+        "rename-noreplace" => file::renameat2(args.c(0)?, args.c(1)?, libc::RENAME_NOREPLACE),
+        "rename-exchange" => file::renameat2(args.c(0)?, args.c(1)?, libc::RENAME_EXCHANGE),
+        "link" => file::link(args.c(0)?, args.c(1)?),
+        "linkat" => file::linkat(args.c(0)?, args.c(1)?, args.c(2)?),
+        "symlink" => file::symlink(args.c(0)?, args.c(1)?),
+        "symlinkat" => file::symlinkat(args.c(0)?, args.c(1)?, args.c(2)?),
+        "truncate" => file::truncate(args.c(0)?),
+        "ftruncate" => file::ftruncate(args.c(0)?),
+        "chmod" => file::chmod(args.c(0)?),
+        "fchmod" => file::fchmod(args.c(0)?),
+        "fchmodat" => file::fchmodat(args.c(0)?, args.c(1)?),
+        "fchmodat2" => file::fchmodat2(args.c(0)?),
+        "chown" => file::chown(args.c(0)?),
+        "fchown" => file::fchown(args.c(0)?),
+        "lchown" => file::lchown(args.c(0)?),
+        "fchownat" => file::fchownat(args.c(0)?, args.c(1)?),
+        "mknod-fifo" => file::mknod(args.c(0)?, libc::S_IFIFO),
+        "mknod-file" => file::mknod(args.c(0)?, libc::S_IFREG),
+        "mknodat-fifo" => file::mknodat(args.c(0)?, args.c(1)?, libc::S_IFIFO),
+        "deep-create" => file::deep_create(args.c(0)?, args.c(1)?, args.number(2)?),
+        "deep-flood" => file::deep_flood(args),
+        "tmpdir-create" => file::tmpdir_create(args.text(0)?),
+
+        "io-uring-open" => ring::open(args.c(0)?),
+        "io-uring-unlink" => ring::unlink(args.c(0)?),
+        "io-uring-mkdir" => ring::mkdir(args.c(0)?),
+        "io-uring-rename" => ring::rename(args.c(0)?, args.c(1)?),
+        "io-uring-connect" => ring::connect(args.address(0)?),
+
+        "connect" => net::connect(args.address(0)?),
+        "connect-udp" => net::connect_udp(args.address(0)?),
+        "bind-path" => net::bind_path(args.os(0)?),
+        "bind" => net::bind(args.address(0)?),
+        "sendto" => net::sendto(args.address(0)?),
+        "sendmsg" => net::sendmsg(args.address(0)?),
+        "sendmmsg" => net::sendmmsg(&args.addresses(0)?),
+        "tcp-fastopen" => net::tcp_fastopen(args.address(0)?),
+        "self-connect" => net::self_connect(args.text(0)?),
+
+        "exec" => process::exec(args, 0),
+        "execveat" => process::execveat(args.c(0)?),
+        "exec-from-thread" => process::exec_from_thread(args),
+        "env-exec" => process::env_exec(args.text(0)?),
+        "fork" => process::fork(args.number(0)?),
+        "fork-then" => process::fork_then(args),
+        "daemon" => process::daemon(),
+        "stubborn" => process::stubborn(args.c(0)?),
+        "after-line" => process::after_line(args),
+        "ready-then" => process::ready_then(args),
+        "join-cgroup" => process::join_cgroup(args.text(0)?),
+        "clone-into-cgroup" => process::clone_into_cgroup(args.c(0)?),
+        "compat-getpid" => process::compat_getpid(),
+        "exit" => std::process::exit(args.number(0)?),
+        "kill-self" => process::kill_self(args.number(0)?),
+        "close-output" => process::close_output(),
+
+        "measure" => measure::measure(args),
+
+        "print" => process::print(args.os(0)?.as_bytes()),
+        "print-both" => process::print_both(args.os(0)?.as_bytes(), args.os(1)?.as_bytes()),
+        "print-env" => process::print_env(args.text(0)?),
+        "print-env-names" => process::print_env_names(),
+        "print-cgroup" => process::print_cgroup(),
+        "print-uid" => process::print_uid(),
+        "print-descriptors" => process::print_descriptors(),
+        "copy-input" => process::copy_input(),
+        _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+    }
+}
