@@ -1,5 +1,8 @@
 //! The envelope's grammar.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use crate::fault::{Fault, Faults, quoted};
 use crate::form::Form;
 use crate::host::{self, Host};
@@ -48,26 +51,26 @@ pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
 /// What is wrong with an entry: rule, message, help.
 type Bad = (&'static str, String, &'static str);
 
-fn list<T: PartialEq>(
+fn list<T: Clone + Eq + Hash>(
     form: &mut Form,
     key: &str,
     read: fn(&str) -> Result<T, Bad>,
 ) -> Option<List<T>> {
     let (at, strings) = form.strings(key)?;
     let mut entries: Vec<Entry<T>> = Vec::with_capacity(strings.len());
+    let mut first_lines: HashMap<T, u32> = HashMap::new();
     for (place, text) in strings {
         match read(&text) {
             Err((rule, message, help)) => {
                 form.faults.add(place, rule, format!("{key}: {message}"), help);
             }
             Ok(value) => {
-                if let Some(first) = entries.iter().find(|entry| entry.value == value) {
-                    let message = format!(
-                        "{key}: {} was already listed in line {}",
-                        quoted(&text),
-                        first.line
-                    );
+                if let Some(line) = first_lines.get(&value) {
+                    let message =
+                        format!("{key}: {} was already listed in line {line}", quoted(&text));
                     form.faults.add(place, "duplicate-entry", message, "remove one of the two");
+                } else {
+                    first_lines.insert(value.clone(), place.line);
                 }
                 entries.push(Entry { value, line: place.line, column: place.column });
             }

@@ -1,5 +1,7 @@
 //! A JSON object whose keys are all known, all required, and written once.
 
+use std::collections::HashMap;
+
 use crate::fault::{Fault, Faults, quoted};
 use crate::json::{self, Member, Node, Pos, Value};
 
@@ -112,7 +114,8 @@ fn syntax(bytes: &[u8], faults: &mut Faults) -> Option<Node> {
 }
 
 fn check_keys(members: &[Member], keys: &[&'static str], at: Pos, faults: &mut Faults) {
-    for (index, member) in members.iter().enumerate() {
+    let mut first_lines: HashMap<&str, u32> = HashMap::new();
+    for member in members {
         if !keys.contains(&member.key.as_str()) {
             faults.add(
                 member.at,
@@ -121,17 +124,19 @@ fn check_keys(members: &[Member], keys: &[&'static str], at: Pos, faults: &mut F
                 format!("the keys are {}", keys.join(", ")),
             );
         }
-        if let Some(first) = members[..index].iter().find(|other| other.key == member.key) {
+        if let Some(line) = first_lines.get(member.key.as_str()) {
             faults.add(
                 member.at,
                 "duplicate-key",
-                format!("{} was already written in line {}", quoted(&member.key), first.at.line),
+                format!("{} was already written in line {line}", quoted(&member.key)),
                 "keep one of the two",
             );
+        } else {
+            first_lines.insert(&member.key, member.at.line);
         }
     }
     for key in keys {
-        if !members.iter().any(|member| member.key == *key) {
+        if !first_lines.contains_key(key) {
             let help = format!("add it; all of {} are required", keys.join(", "));
             faults.add(at, "missing-key", format!("{key} is missing"), help);
         }

@@ -24,7 +24,7 @@ mod note;
 pub mod pin;
 pub mod policy;
 pub mod process;
-mod record;
+pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod secret;

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::input::{Backend, Class, Coverage, Coverages, Exit, FileOp, Mode, NetOp, Stage};
 use crate::judge::Decision;
+use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
 
 macro_rules! names {
@@ -47,6 +48,14 @@ names! {
         Truncate = "truncate", Chmod = "chmod", Chown = "chown",
     }
     NetOp { Connect = "connect", Bind = "bind", Send = "send" }
+    ProcessAction { Fork = "fork", Exec = "exec", Exit = "exit" }
+    EnvAction { Hold = "hold", Inherit = "inherit", Make = "make" }
+    GuardAction {
+        Start = "start", Canary = "canary", Launch = "launch", Gap = "gap",
+        Leftovers = "leftovers", Stopped = "stopped", CanaryFailed = "canary_failed",
+        IoUring = "io_uring", CompatSyscall = "compat_syscall", Entered = "entered",
+        Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
+    }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }

@@ -1,16 +1,18 @@
 //! The event record `effectgate.event/v1`: one line of the log.
 
+mod action;
 mod objects;
 pub(crate) mod read;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+pub use action::{Action, EnvAction, GuardAction, ProcessAction};
 pub(crate) use objects::{
     canary, closing, env, exec, exit, file, fork, gap, guard, net, notice, opening, protocol_name,
 };
 
-use crate::input::{Class, Coverage, UnixNanos};
+use crate::input::{Coverage, UnixNanos};
 use crate::judge::{Decision, Rule};
 use crate::process::Process;
 
@@ -24,8 +26,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 pub(crate) struct Record<'a> {
     pub ts: UnixNanos,
     pub job: &'a str,
-    pub class: Class,
-    pub action: &'static str,
+    pub action: Action,
     pub object: Value,
     /// Null for what the daemon itself says.
     pub process: Option<&'a Process>,
@@ -44,8 +45,8 @@ impl Record<'_> {
             "seq": number(seq),
             "ts": crate::time::format(self.ts),
             "job": self.job,
-            "class": self.class,
-            "action": self.action,
+            "class": self.action.class(),
+            "action": self.action.name(),
             "object": self.object,
             "process": self.process,
             "within": self.within,

@@ -12,10 +12,10 @@ use members::{Members, address, bytes, class, device, known, protocol};
 pub(crate) use opening::{OpenRoot, Opening, opening};
 
 use crate::input::{
-    Bytes, Class, Coverage, Device, Event, Exec, Exit, FileObject, FileOp, Guard, Input, JobId,
-    NetOp, Notice, RootMatch, Stage, UnixNanos, What,
+    Bytes, Class, Coverage, Device, Event, Exec, Exit, FileObject, Guard, Input, JobId, Notice,
+    RootMatch, Stage, UnixNanos, What,
 };
-use crate::record::read_number;
+use crate::record::{Action, EnvAction, GuardAction, ProcessAction, read_number};
 
 /// The log has one job.
 pub(crate) const JOB: JobId = 0;
@@ -26,38 +26,40 @@ pub(crate) type Place<'a> = dyn Fn(&FileObject, Option<&[u8]>) -> Read<RootMatch
 /// Any record but the first.
 pub(crate) fn input(record: &Value, place: &Place<'_>) -> Read<Input> {
     let all = Members::of(record, "record")?;
-    let (ts, action, object) = (all.time()?, all.str("action")?, all.members("object")?);
+    let (ts, object) = (all.time()?, all.members("object")?);
     let class = all.word("class", Class::from_name)?;
-    let event = |what| event(&all, ts, what);
-    match class {
-        Class::File => {
+    let action = Action::from_names(class, all.str("action")?).ok_or("action")?;
+    let what = match action {
+        Action::File(op) => {
             let coverage = all.word("coverage", Coverage::from_name)?;
-            let op = object.word("op", FileOp::from_name)?;
             let other = match object.get("other") {
                 None => None,
                 Some(other) => Some(file(&Members::of(other, "other")?, place)?),
             };
-            event(What::File { op, object: file(&object, place)?, other, coverage })
+            What::File { op, object: file(&object, place)?, other, coverage }
         }
-        Class::Exec => event(process_event(action, &object, place)?),
-        Class::Env => {
-            let names = object.list("names", bytes)?;
-            event(What::Env { names, complete: !object.flag("cut")? })
-        }
-        Class::Net => event(What::Net {
-            op: object.word("op", NetOp::from_name)?,
+        Action::Net(op) => What::Net {
+            op,
             address: address(object.value("address")?)?,
             port: object.small("port")?,
             protocol: protocol(object.str("protocol")?)?,
-        }),
-        Class::Guard => own(action, ts, &object).unwrap_or_else(|| event(guard(action, &object)?)),
-        Class::Tool | Class::Limit => Err("class"),
-    }
+        },
+        Action::Process(action) => process_event(action, &object, place)?,
+        Action::Env(EnvAction::Hold | EnvAction::Inherit | EnvAction::Make) => {
+            let names = object.list("names", bytes)?;
+            What::Env { names, complete: !object.flag("cut")? }
+        }
+        Action::Guard(action) => match guard(action, ts, &object)? {
+            Said::ByKernel(guard) => What::Guard(guard),
+            Said::ByDaemon(input) => return Ok(input),
+        },
+    };
+    event(&all, ts, what)
 }
 
 /// Whether a record is the one that closes its log.
 pub(crate) fn closes(record: &Value) -> bool {
-    record["class"] == Class::Guard.name() && record["action"] == "verdict"
+    record["class"] == Class::Guard.name() && record["action"] == GuardAction::Verdict.name()
 }
 
 fn event(all: &Members<'_>, ts: UnixNanos, what: What) -> Read<Input> {
@@ -68,15 +70,15 @@ fn event(all: &Members<'_>, ts: UnixNanos, what: What) -> Read<Input> {
     Ok(Input::Event(Event { ts, job: JOB, pid, tid, uid, comm, what }))
 }
 
-fn process_event(action: &str, object: &Members<'_>, place: &Place<'_>) -> Read<What> {
+fn process_event(action: ProcessAction, object: &Members<'_>, place: &Place<'_>) -> Read<What> {
     match action {
-        "fork" => Ok(What::Fork {
+        ProcessAction::Fork => Ok(What::Fork {
             pid: object.small("pid")?,
             ppid: object.small("ppid")?,
             start: object.number("start")?,
         }),
-        "exit" => Ok(What::Exit { code: object.small("code")? }),
-        "exec" => {
+        ProcessAction::Exit => Ok(What::Exit { code: object.small("code")? }),
+        ProcessAction::Exec => {
             let mut program = file(object, place)?;
             let asked = program.path.clone();
             if let interpreter @ Value::String(_) = object.value("interpreter")? {
@@ -93,47 +95,55 @@ fn process_event(action: &str, object: &Members<'_>, place: &Place<'_>) -> Read<
                 start: object.number("start")?,
             }))
         }
-        _ => Err("action"),
     }
 }
 
-fn guard(action: &str, object: &Members<'_>) -> Read<What> {
-    Ok(What::Guard(match action {
-        "io_uring" => Guard::IoUring,
-        "compat_syscall" => Guard::CompatSyscall { number: object.small("number")? },
-        "entered" => Guard::Entered { process: known(object.value("entered")?)? },
-        "escaped" => Guard::Escaped { pid: object.small("pid")? },
-        "unknown" => Guard::Unknown { kind: object.small("kind")?, op: object.small("op")? },
-        _ => return Err("action"),
-    }))
+/// Who said what stands in a guard record.
+enum Said {
+    ByKernel(Guard),
+    ByDaemon(Input),
 }
 
-/// What the daemon said; `None` for what the kernel said.
-fn own(action: &str, ts: UnixNanos, object: &Members<'_>) -> Option<Read<Input>> {
-    let read = || -> Read<Option<Input>> {
-        let notice = |notice| Ok(Some(Input::Notice { job: JOB, ts, notice }));
-        match action {
-            "canary" => Ok(Some(Input::Canary {
-                job: JOB,
-                ts,
-                seen: object.list("seen", class)?,
-                missing: object.list("missing", class)?,
-            })),
-            "launch" => Ok(Some(Input::Launched { job: JOB, ts })),
-            "gap" => Ok(Some(Input::Gap {
-                job: JOB,
-                ts,
-                stage: object.word("stage", Stage::from_name)?,
-                lost: lost(object)?.into_iter().collect(),
-            })),
-            "leftovers" => notice(Notice::Leftovers { killed: object.small("killed")? }),
-            "stopped" => notice(Notice::Stopped { why: object.string("why")? }),
-            "canary_failed" => notice(Notice::CanaryFailed { why: object.string("why")? }),
-            "verdict" => Ok(Some(Input::Finished { job: JOB, ts, exit: exit(object)? })),
-            _ => Ok(None),
+fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said> {
+    let job = JOB;
+    let notice = |notice| Input::Notice { job, ts, notice };
+    Ok(match action {
+        GuardAction::Start => return Err("a second opening record"),
+        GuardAction::Canary => Said::ByDaemon(Input::Canary {
+            job,
+            ts,
+            seen: object.list("seen", class)?,
+            missing: object.list("missing", class)?,
+        }),
+        GuardAction::Launch => Said::ByDaemon(Input::Launched { job, ts }),
+        GuardAction::Gap => Said::ByDaemon(Input::Gap {
+            job,
+            ts,
+            stage: object.word("stage", Stage::from_name)?,
+            lost: lost(object)?.into_iter().collect(),
+        }),
+        GuardAction::Leftovers => {
+            Said::ByDaemon(notice(Notice::Leftovers { killed: object.small("killed")? }))
         }
-    };
-    read().transpose()
+        GuardAction::Stopped => {
+            Said::ByDaemon(notice(Notice::Stopped { why: object.string("why")? }))
+        }
+        GuardAction::CanaryFailed => {
+            Said::ByDaemon(notice(Notice::CanaryFailed { why: object.string("why")? }))
+        }
+        GuardAction::Verdict => Said::ByDaemon(Input::Finished { job, ts, exit: exit(object)? }),
+        GuardAction::IoUring => Said::ByKernel(Guard::IoUring),
+        GuardAction::CompatSyscall => {
+            Said::ByKernel(Guard::CompatSyscall { number: object.small("number")? })
+        }
+        GuardAction::Entered => {
+            Said::ByKernel(Guard::Entered { process: known(object.value("entered")?)? })
+        }
+        GuardAction::Escaped => Said::ByKernel(Guard::Escaped { pid: object.small("pid")? }),
+        GuardAction::Unknown => {
+            Said::ByKernel(Guard::Unknown { kind: object.small("kind")?, op: object.small("op")? })
+        }
+    })
 }
 
 fn lost(object: &Members<'_>) -> Read<BTreeMap<Class, u64>> {

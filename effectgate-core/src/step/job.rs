@@ -10,7 +10,7 @@ use crate::chain::{self, Chain};
 use crate::input::{Bytes, Class, Coverage, Exit, Input, JobId, Notice, Stage, Started, UnixNanos};
 use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Rule};
 use crate::process::{Process, Table};
-use crate::record::{self, Record};
+use crate::record::{self, Action, GuardAction, Record};
 use crate::redact;
 use crate::step::Line;
 use crate::verdict::{Tally, Verdict, Violation};
@@ -33,8 +33,7 @@ pub(super) struct Job {
 /// A record in the making.
 struct Draft {
     ts: UnixNanos,
-    class: Class,
-    action: &'static str,
+    action: Action,
     object: Value,
     /// The object in a violation's line.
     shown: String,
@@ -61,7 +60,7 @@ impl Job {
             job.processes.known(known);
         }
         let object = record::opening(&job.started);
-        job.write(own(job.started.ts, "start", object, Finding::Recorded), out);
+        job.write(own(job.started.ts, GuardAction::Start, object, Finding::Recorded), out);
         job.doubt_coverage();
         if !job.started.env.is_empty() {
             let names = job.started.env.clone();
@@ -92,7 +91,7 @@ impl Job {
         self.tally.count(Class::Guard, judge::Decision::Recorded);
         let mut verdict = std::mem::take(&mut self.tally).close(&self.started, ts, exit);
         let object = record::closing(&verdict, exit);
-        self.write(own(ts, "verdict", object, Finding::Recorded), out);
+        self.write(own(ts, GuardAction::Verdict, object, Finding::Recorded), out);
         verdict.log.records = self.chain.next;
         verdict.log.head.clone_from(&self.chain.head);
         verdict
@@ -117,7 +116,10 @@ impl Job {
         for class in missing {
             self.tally.doubt(&Doubt::CanaryMissed(*class));
         }
-        self.write(own(ts, "canary", record::canary(seen, missing), Finding::Recorded), out);
+        self.write(
+            own(ts, GuardAction::Canary, record::canary(seen, missing), Finding::Recorded),
+            out,
+        );
     }
 
     fn launch(&mut self, ts: UnixNanos, out: &mut Vec<Line>) -> bool {
@@ -130,7 +132,7 @@ impl Job {
             false => Finding::RecordedWithDoubt(Doubt::NoCanary),
         };
         let object = serde_json::json!({ "what": "the command is about to start" });
-        self.write(own(ts, "launch", object, finding), out);
+        self.write(own(ts, GuardAction::Launch, object, finding), out);
         true
     }
 
@@ -141,31 +143,30 @@ impl Job {
             *sum = sum.saturating_add(count);
         }
         self.tally.lost(&sums);
-        self.write(own(ts, "gap", record::gap(stage, &sums), Finding::Recorded), out);
+        self.write(own(ts, GuardAction::Gap, record::gap(stage, &sums), Finding::Recorded), out);
     }
 
     fn notice(&mut self, ts: UnixNanos, notice: &Notice, out: &mut Vec<Line>) {
-        let (action, finding) = match notice {
-            Notice::Leftovers { .. } => ("leftovers", Finding::Recorded),
+        let finding = match notice {
+            Notice::Leftovers { .. } => Finding::Recorded,
             // What the job would still have done is not known.
-            Notice::Stopped { why } => {
-                ("stopped", Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())))
-            }
+            Notice::Stopped { why } => Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())),
             Notice::CanaryFailed { why } => {
-                ("canary_failed", Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone())))
+                Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone()))
             }
         };
+        let action = GuardAction::of_notice(notice);
         self.write(own(ts, action, record::notice(notice), finding), out);
     }
 
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
-        let Draft { ts, class, action, object, shown, process, judgement, coverage } = draft;
+        let Draft { ts, action, object, shown, process, judgement, coverage } = draft;
+        let class = action.class();
         let decision = judgement.decision(class, self.started.mode, self.started.backend);
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,
             job: &self.started.name,
-            class,
             action,
             object,
             process: process.as_ref(),
@@ -180,7 +181,7 @@ impl Job {
         }
         let violation = judgement.is_violation().then(|| Violation {
             class,
-            action,
+            action: action.name(),
             object: shown,
             program: process.as_ref().and_then(|process| process.exe.clone()),
             rule: judgement.rule,
@@ -194,16 +195,16 @@ impl Job {
             self.tally.violation(violation);
         }
         let job: JobId = self.started.job;
+        let action = action.name();
         out.push(Line { job, seq, bytes, class, action, decision, violation });
     }
 }
 
 /// A record of the observer itself.
-fn own(ts: UnixNanos, action: &'static str, object: Value, finding: Finding) -> Draft {
+fn own(ts: UnixNanos, action: GuardAction, object: Value, finding: Finding) -> Draft {
     Draft {
         ts,
-        class: Class::Guard,
-        action,
+        action: Action::Guard(action),
         object,
         shown: String::new(),
         process: None,
@@ -215,6 +216,8 @@ fn own(ts: UnixNanos, action: &'static str, object: Value, finding: Finding) -> 
 /// The start as it is written: no secrets, and one form for one thing.
 fn tidy(started: &mut Started) {
     started.argv = redact::argv(&started.argv);
+    // Parents before their children, so that each finds its own.
+    started.processes.sort_by_key(|known| (known.start, known.pid));
     for name in &mut started.env {
         *name = redact::text(name);
     }

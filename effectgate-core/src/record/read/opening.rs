@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::members::{Members, Read, address, bytes, device, known};
 use crate::input::{Backend, Bytes, Class, Coverage, Coverages, Device, Known, Mode, UnixNanos};
 use crate::pin::ReviewNote;
-use crate::record::read_number;
+use crate::record::{GuardAction, read_number};
 
 /// The opening record, as it stands there.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct OpenRoot {
 
 pub(crate) fn opening(record: &Value) -> Read<Opening> {
     let all = Members::of(record, "record")?;
-    if (all.str("class")?, all.str("action")?) != (Class::Guard.name(), "start") {
+    if (all.str("class")?, all.str("action")?) != (Class::Guard.name(), GuardAction::Start.name()) {
         return Err("the first record does not open a log");
     }
     let object = all.members("object")?;

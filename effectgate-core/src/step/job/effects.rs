@@ -13,9 +13,12 @@ use crate::input::{
 };
 use crate::judge::{self, Doubt, Judgement, Origin};
 use crate::process::Process;
-use crate::record;
+use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
 use crate::redact;
 use crate::step::Line;
+
+/// Environment keys remembered of one job.
+const KEYS: usize = 65_536;
 
 impl Job {
     pub(super) fn event(&mut self, event: Event, out: &mut Vec<Line>) {
@@ -24,16 +27,24 @@ impl Job {
         match what {
             What::Fork { pid, ppid, start } => {
                 self.processes.fork(pid, ppid, start, &who.comm);
-                self.process_event(&who, "fork", record::fork(pid, ppid, start), out);
+                self.process_event(&who, ProcessAction::Fork, record::fork(pid, ppid, start), out);
             }
             What::Exec(mut exec) => {
                 exec.argv = redact::argv(&exec.argv);
+                if exec.asked.is_empty() {
+                    exec.asked.clone_from(&exec.file.path);
+                }
                 settle(&self.started, &mut exec.file);
                 self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
-                self.process_event(&who, "exec", record::exec(&self.started, &exec), out);
+                self.process_event(
+                    &who,
+                    ProcessAction::Exec,
+                    record::exec(&self.started, &exec),
+                    out,
+                );
             }
             What::Exit { code } => {
-                self.process_event(&who, "exit", record::exit(code), out);
+                self.process_event(&who, ProcessAction::Exit, record::exit(code), out);
                 self.processes.exit(who.pid);
             }
             What::Env { names, complete } => self.env(&who, names, complete, out),
@@ -54,7 +65,7 @@ impl Job {
     fn process_event(
         &mut self,
         who: &Who,
-        action: &'static str,
+        action: ProcessAction,
         object: Value,
         out: &mut Vec<Line>,
     ) {
@@ -62,8 +73,7 @@ impl Job {
         self.write(
             Draft {
                 ts: who.ts,
-                class: Class::Exec,
-                action,
+                action: Action::Process(action),
                 object,
                 shown: String::new(),
                 process: Some(self.describe(who)),
@@ -82,7 +92,7 @@ impl Job {
                 judgement: Judgement::recorded("setup"),
                 outside: Vec::new(),
             };
-            self.write_env(who.ts, "hold", process, &names, complete, held, out);
+            self.write_env(who.ts, EnvAction::Hold, process, &names, complete, held, out);
         } else if self.inherits {
             self.inherited(who.ts, process, names, complete, out);
         } else {
@@ -90,7 +100,7 @@ impl Job {
             // Nothing new and nothing missing: nothing to say.
             if !new.is_empty() || !complete {
                 let found = judge::env(&self.started, Origin::Made, &new, complete);
-                self.write_env(who.ts, "make", process, &new, complete, found, out);
+                self.write_env(who.ts, EnvAction::Make, process, &new, complete, found, out);
             }
         }
     }
@@ -106,19 +116,30 @@ impl Job {
         self.inherits = false;
         let new = self.unseen(names);
         let found = judge::env(&self.started, Origin::Inherited, &new, complete);
-        self.write_env(ts, "inherit", process, &new, complete, found, out);
+        self.write_env(ts, EnvAction::Inherit, process, &new, complete, found, out);
     }
 
     /// The names that no process of the job held before, each once, in order.
     fn unseen(&mut self, names: Vec<Bytes>) -> Vec<Bytes> {
-        names.into_iter().filter(|name| self.keys.insert(name.clone())).collect()
+        let mut new = Vec::new();
+        for name in names {
+            if self.keys.contains(&name) || new.contains(&name) {
+                continue;
+            }
+            // Beyond that, a key is said again each time rather than remembered.
+            if self.keys.len() < KEYS {
+                self.keys.insert(name.clone());
+            }
+            new.push(name);
+        }
+        new
     }
 
     #[expect(clippy::too_many_arguments, reason = "one record's parts, named by its three callers")]
     fn write_env(
         &mut self,
         ts: UnixNanos,
-        action: &'static str,
+        action: EnvAction,
         process: Option<Process>,
         names: &[Bytes],
         complete: bool,
@@ -129,8 +150,7 @@ impl Job {
         self.write(
             Draft {
                 ts,
-                class: Class::Env,
-                action,
+                action: Action::Env(action),
                 object: record::env(names, &found.outside, complete),
                 shown: shown.join(" "),
                 process,
@@ -161,8 +181,7 @@ impl Job {
         self.write(
             Draft {
                 ts: who.ts,
-                class: Class::File,
-                action: op.name(),
+                action: Action::File(op),
                 object: record::file(&self.started, op, object, other),
                 shown,
                 process: Some(self.describe(who)),
@@ -199,8 +218,7 @@ impl Job {
         self.write(
             Draft {
                 ts: who.ts,
-                class: Class::Net,
-                action: op.name(),
+                action: Action::Net(op),
                 object: record::net(op, name.as_deref(), address, port, protocol),
                 shown: format!("{} {peer}{named}", record::protocol_name(protocol)),
                 process: Some(self.describe(who)),
@@ -212,16 +230,9 @@ impl Job {
     }
 
     fn guard(&mut self, who: &Who, guard: &Guard, out: &mut Vec<Line>) {
-        let action = match guard {
-            Guard::IoUring => "io_uring",
-            Guard::CompatSyscall { .. } => "compat_syscall",
-            Guard::Entered { process } => {
-                self.processes.known(process);
-                "entered"
-            }
-            Guard::Escaped { .. } => "escaped",
-            Guard::Unknown { .. } => "unknown",
-        };
+        if let Guard::Entered { process } = guard {
+            self.processes.known(process);
+        }
         let shown = match guard {
             Guard::Escaped { pid } => format!("process {pid}"),
             _ => String::new(),
@@ -230,8 +241,7 @@ impl Job {
         self.write(
             Draft {
                 ts: who.ts,
-                class: Class::Guard,
-                action,
+                action: Action::Guard(GuardAction::of_kernel(guard)),
                 object: record::guard(guard),
                 shown,
                 process: Some(self.describe(who)),

@@ -1,0 +1,101 @@
+//! What a record can be about: every pair of class and action there is. Who
+//! writes and who reads records matches on it, so that none is forgotten.
+
+use crate::input::{Class, FileOp, Guard, NetOp, Notice};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    File(FileOp),
+    Net(NetOp),
+    Process(ProcessAction),
+    Env(EnvAction),
+    Guard(GuardAction),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessAction {
+    Fork,
+    Exec,
+    Exit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnvAction {
+    /// Held before the launch.
+    Hold,
+    /// Came from outside.
+    Inherit,
+    /// First held by a process inside.
+    Make,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardAction {
+    Start,
+    Canary,
+    Launch,
+    Gap,
+    Leftovers,
+    Stopped,
+    CanaryFailed,
+    IoUring,
+    CompatSyscall,
+    Entered,
+    Escaped,
+    Unknown,
+    Verdict,
+}
+
+impl Action {
+    pub fn class(self) -> Class {
+        match self {
+            Action::File(_) => Class::File,
+            Action::Net(_) => Class::Net,
+            Action::Process(_) => Class::Exec,
+            Action::Env(_) => Class::Env,
+            Action::Guard(_) => Class::Guard,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::File(op) => op.name(),
+            Action::Net(op) => op.name(),
+            Action::Process(action) => action.name(),
+            Action::Env(action) => action.name(),
+            Action::Guard(action) => action.name(),
+        }
+    }
+
+    pub fn from_names(class: Class, name: &str) -> Option<Action> {
+        match class {
+            Class::File => FileOp::from_name(name).map(Action::File),
+            Class::Net => NetOp::from_name(name).map(Action::Net),
+            Class::Exec => ProcessAction::from_name(name).map(Action::Process),
+            Class::Env => EnvAction::from_name(name).map(Action::Env),
+            Class::Guard => GuardAction::from_name(name).map(Action::Guard),
+            // No input gives records of these classes yet.
+            Class::Tool | Class::Limit => None,
+        }
+    }
+}
+
+impl GuardAction {
+    pub fn of_notice(notice: &Notice) -> Self {
+        match notice {
+            Notice::Leftovers { .. } => GuardAction::Leftovers,
+            Notice::Stopped { .. } => GuardAction::Stopped,
+            Notice::CanaryFailed { .. } => GuardAction::CanaryFailed,
+        }
+    }
+
+    pub fn of_kernel(guard: &Guard) -> Self {
+        match guard {
+            Guard::IoUring => GuardAction::IoUring,
+            Guard::CompatSyscall { .. } => GuardAction::CompatSyscall,
+            Guard::Entered { .. } => GuardAction::Entered,
+            Guard::Escaped { .. } => GuardAction::Escaped,
+            Guard::Unknown { .. } => GuardAction::Unknown,
+        }
+    }
+}
