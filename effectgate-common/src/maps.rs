@@ -56,7 +56,9 @@ pub struct LostKey {
 
 /// Value of `TASKS`, keyed by thread id (initial namespace).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Task {
     pub job: u64,
     /// Bits of [`task`].
@@ -73,7 +75,9 @@ pub mod task {
 /// directory that it holds open. The daemon zeroes it, opens the directory
 /// from a thread labelled [`REGISTRAR_JOB`], and reads the answer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Registrar {
     /// The inode pointer; 0 while no open was seen.
     pub inode: u64,

@@ -54,6 +54,8 @@ macro_rules! for_each_offset {
             OFF_FS_PWD_DENTRY = "fs_struct" "pwd.dentry";
             OFF_PATH_MNT = "path" "mnt";
             OFF_PATH_DENTRY = "path" "dentry";
+            OFF_TASK_COMM = "task_struct" "comm";
+            OFF_MM_EXE_FILE = "mm_struct" "exe_file";
             OFF_MM_ARG_START = "mm_struct" "arg_start";
             OFF_MM_ARG_END = "mm_struct" "arg_end";
             OFF_MM_ENV_START = "mm_struct" "env_start";

@@ -262,10 +262,18 @@ pub struct NetBody {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct GuardBody {
-    /// For [`op::ENTERED`] and [`op::ESCAPED`] the task moved; else 0.
+    /// The file that the moved process runs; zero when nothing moved.
+    pub file: FileObject,
+    /// `task_struct::start_boottime` of the moved process, nanoseconds.
+    pub start: u64,
+    /// For [`op::ENTERED`] and [`op::ESCAPED`] the process moved; else 0.
     pub pid: u32,
+    pub ppid: u32,
     /// System-call number for [`op::COMPAT_SYSCALL`]; else 0.
     pub value: u32,
+    pub reserved: u32,
+    /// `task_struct::comm` of the moved process.
+    pub comm: [u8; 16],
 }
 
 /// Every fixed part with its name in the object's BTF, its size, and the
@@ -302,5 +310,5 @@ layouts! {
     ExitBody = 8 { code = 0, reserved = 4 }
     ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
     NetBody = 32 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28 }
-    GuardBody = 8 { pid = 0, value = 4 }
+    GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, reserved = 76, comm = 80 }
 }

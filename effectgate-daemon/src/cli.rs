@@ -30,15 +30,19 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a command as a job and judge what it did
-    #[command(after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n\n\
+    #[command(
+        after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n\n\
         Exit codes: the command's own when the verdict is pass; 120 fail; 121 indeterminate;\n\
-        122 refused before anything ran; 125 the observer itself failed; 2 wrong usage.")]
+        122 refused before anything ran; 125 the observer itself failed; 2 wrong usage."
+    )]
     Run(Run),
     /// Report every fault of policy files
     #[command(after_help = "Example:\n  effectgate check agent.json")]
     Check(Check),
     /// Pin a policy file by its digest, or verify the pin
-    #[command(after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify")]
+    #[command(
+        after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify"
+    )]
     Pin(Pin),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
@@ -53,11 +57,15 @@ pub enum Command {
         \"state_dir\": \"/var/lib/effectgate\", \"backend\": \"auto\", \"ring_bytes\": 16777216}")]
     Daemon(Daemon),
     /// Start, finish and list the daemon's jobs
-    #[command(after_help = "Example:\n  effectgate job start --cgroup /sys/fs/cgroup/ci/42 --envelope agent.json\n  \
-        effectgate job finish 1")]
+    #[command(
+        after_help = "Example:\n  effectgate job start --cgroup /sys/fs/cgroup/ci/42 --envelope agent.json\n  \
+        effectgate job finish 1"
+    )]
     Job(Job),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  effectgate completions bash > /etc/bash_completion.d/effectgate")]
+    #[command(
+        after_help = "Example:\n  effectgate completions bash > /etc/bash_completion.d/effectgate"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,

@@ -24,8 +24,7 @@ pub fn job(mut cgroup: Ptr) -> u64 {
             return *job;
         }
         let css = cgroup.wrapping_add(offset(&OFF_CGROUP_CSS));
-        let Some(above) =
-            follow(css, &OFF_CSS_PARENT).and_then(|css| follow(css, &OFF_CSS_CGROUP))
+        let Some(above) = follow(css, &OFF_CSS_PARENT).and_then(|css| follow(css, &OFF_CSS_CGROUP))
         else {
             return 0;
         };

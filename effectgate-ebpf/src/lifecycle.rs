@@ -3,15 +3,17 @@
 use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
-    helpers::generated::{bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user},
+    helpers::generated::{
+        bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user,
+    },
     macros::btf_tracepoint,
     programs::BtfTracePointContext,
 };
 use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{
-        ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, ForkBody, GuardBody, PATH_MAX,
-        Span, kind, op,
+        ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, FileObject, ForkBody, GuardBody,
+        PATH_MAX, Span, kind, op,
     },
 };
 
@@ -20,9 +22,9 @@ use crate::{
     emit::{self, Record},
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_MM_ARG_END, OFF_MM_ARG_START, OFF_MM_ENV_END,
-        OFF_MM_ENV_START, OFF_SIGNAL_LIVE, OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM,
-        OFF_TASK_PARENT, OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, Ptr,
-        follow, read,
+        OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_TASK_COMM, OFF_TASK_EXIT_CODE,
+        OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT, OFF_TASK_PID, OFF_TASK_SIGNAL,
+        OFF_TASK_START, OFF_TASK_TGID, Ptr, follow, read,
     },
     lsm,
     object::{self, Place},
@@ -51,7 +53,7 @@ fn forked(child: Ptr) -> Option<()> {
             if job == 0 {
                 return None;
             }
-            moved(job, op::ENTERED, pid);
+            moved(job, op::ENTERED, child);
             job
         }
     };
@@ -59,8 +61,7 @@ fn forked(child: Ptr) -> Option<()> {
         emit::lost(job, class::GUARD);
     }
     if tid == pid {
-        let record =
-            Record::begin(job, class::EXEC, kind::FORK, 0, size_of::<ForkBody>())?;
+        let record = Record::begin(job, class::EXEC, kind::FORK, 0, size_of::<ForkBody>())?;
         record.put(
             0,
             ForkBody {
@@ -208,30 +209,47 @@ pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
 #[inline(always)]
 fn attached(destination: Ptr, task: Ptr) -> Option<()> {
     let tid: u32 = read(task, &OFF_TASK_PID)?;
-    let pid: u32 = read(task, &OFF_TASK_TGID)?;
     let job = cgroup::job(destination);
     match scope::label(tid) {
         None if job != 0 => {
             if scope::assign_new(tid, job) {
-                moved(job, op::ENTERED, pid);
+                moved(job, op::ENTERED, task);
             } else {
                 emit::lost(job, class::GUARD);
             }
         }
-        Some(task) if task.job != job && task.job != REGISTRAR_JOB => {
-            moved(task.job, op::ESCAPED, pid);
+        Some(label) if label.job != job && label.job != REGISTRAR_JOB => {
+            moved(label.job, op::ESCAPED, task);
         }
         _ => {}
     }
     Some(())
 }
 
+/// Reports a move, with what the moved process is: it may be gone before user
+/// space can ask.
 #[inline(always)]
-fn moved(job: u64, op: u16, pid: u32) {
-    let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, size_of::<GuardBody>())
-    else {
-        return;
-    };
-    record.put(0, GuardBody { pid, value: 0 });
+fn moved(job: u64, op: u16, task: Ptr) {
+    const BODY: usize = size_of::<GuardBody>();
+    let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, BODY) else { return };
+    record.put(
+        0,
+        GuardBody {
+            file: FileObject::default(),
+            start: follow(task, &OFF_TASK_LEADER)
+                .and_then(|leader| read(leader, &OFF_TASK_START))
+                .unwrap_or(0),
+            pid: read(task, &OFF_TASK_TGID).unwrap_or(0),
+            ppid: parent(task).unwrap_or(0),
+            value: 0,
+            reserved: 0,
+            comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
+        },
+    );
+    let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
+    if let Some(path) = file.and_then(open::path_of) {
+        let place = Place { at: offset_of!(GuardBody, file), body: BODY };
+        object::describe(record, place, path, job);
+    }
     record.submit();
 }

@@ -11,10 +11,7 @@ use aya_ebpf::{
     maps::HashMap,
     programs::LsmContext,
 };
-use effectgate_common::{
-    maps::class,
-    wire::op,
-};
+use effectgate_common::{maps::class, wire::op};
 
 use crate::{
     emit,

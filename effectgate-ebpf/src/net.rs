@@ -63,12 +63,7 @@ pub fn bind6(ctx: SockContext) -> i32 {
     let body = unsafe {
         let sk = ctx.sock;
         NetBody {
-            addr: ipv6([
-                (*sk).src_ip6[0],
-                (*sk).src_ip6[1],
-                (*sk).src_ip6[2],
-                (*sk).src_ip6[3],
-            ]),
+            addr: ipv6([(*sk).src_ip6[0], (*sk).src_ip6[1], (*sk).src_ip6[2], (*sk).src_ip6[3]]),
             family: AF_INET6,
             protocol: (*sk).protocol,
             port: (*sk).src_port,

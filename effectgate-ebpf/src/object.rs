@@ -12,8 +12,8 @@ use crate::{
     emit::Record,
     kernel::{
         OFF_DENTRY_HASH_PPREV, OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
-        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr,
-        follow, read,
+        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
+        read,
     },
     walk,
 };
@@ -55,7 +55,8 @@ pub fn describe_argument(record: Record, place: Place, base: Path, name: Ptr, jo
     let mut object = inspect(&record, place.body, base.mnt, base.dentry, job);
     let start = record.used();
     // SAFETY: the tail has room for PATH_MAX bytes.
-    let len = unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.cast()) };
+    let len =
+        unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.cast()) };
     if len > 0 {
         // Without the NUL; `len` counts it.
         record.advance((len as usize - 1) & (PATH_MAX - 1));

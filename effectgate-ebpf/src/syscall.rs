@@ -128,7 +128,7 @@ fn foreign(call: &Call, label: Task) -> bool {
 fn guard(job: u64, op: u16, value: u32) {
     let body = size_of::<GuardBody>();
     if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, body) {
-        record.put(0, GuardBody { pid: 0, value });
+        record.put(0, GuardBody { value, ..GuardBody::default() });
         record.submit();
     }
 }
@@ -224,9 +224,7 @@ fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
     }
     let array = follow(table, &OFF_FDTABLE_FD)?;
     // SAFETY: the helper checks the address.
-    let file = unsafe {
-        bpf_probe_read_kernel(array.wrapping_add(fd as usize * 8).cast::<u64>())
-    };
+    let file = unsafe { bpf_probe_read_kernel(array.wrapping_add(fd as usize * 8).cast::<u64>()) };
     match file {
         Ok(0) | Err(_) => None,
         Ok(file) => Some(file as Ptr),

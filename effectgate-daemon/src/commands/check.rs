@@ -31,7 +31,10 @@ pub fn check(args: &Check, format: Format) -> Outcomes {
                 print(&format!("{fault}\n"));
             }
             if let Some(policy) = &policy {
-                print(&format!("{name}: holds: envelope {}, sha256 {}\n", policy.id, policy.sha256));
+                print(&format!(
+                    "{name}: holds: envelope {}, sha256 {}\n",
+                    policy.id, policy.sha256
+                ));
             }
         }
         results.push(json!({

@@ -76,7 +76,8 @@ pub fn pin_path(file: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be read or is no pin.
 pub fn read_pin(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read the pin {}", path.display()))?;
+    let bytes =
+        fs::read(path).with_context(|| format!("cannot read the pin {}", path.display()))?;
     pin::read_pin(&path.to_string_lossy(), &bytes).map_err(|fault| all(&[fault]))
 }
 

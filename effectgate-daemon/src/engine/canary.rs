@@ -95,9 +95,7 @@ impl Bird {
         let class = match &event.what {
             What::Exec(_) => Class::Exec,
             What::Env { names, .. } if !names.is_empty() => Class::Env,
-            What::File { op: FileOp::OpenRead, object, .. }
-                if object.path == SONG.as_bytes() =>
-            {
+            What::File { op: FileOp::OpenRead, object, .. } if object.path == SONG.as_bytes() => {
                 Class::File
             }
             What::Net { op: NetOp::Connect, port: PORT, .. } => Class::Net,

@@ -64,8 +64,8 @@ impl Roots {
 
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, path: &Path) -> Result<u32> {
         kernel.clear_registrar()?;
-        let file = File::open(path)
-            .with_context(|| format!("cannot open the root {}", path.display()))?;
+        let file =
+            File::open(path).with_context(|| format!("cannot open the root {}", path.display()))?;
         let meta = file.metadata()?;
         ensure!(meta.is_dir(), "root {} is no directory", path.display());
         let answer = kernel.registrar()?;
@@ -78,10 +78,8 @@ impl Roots {
             None => {
                 self.last += 1;
                 let id = self.last;
-                kernel.put_root(
-                    answer.inode,
-                    maps::Root { ino: answer.ino, dev: answer.dev, id },
-                )?;
+                kernel
+                    .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
                 self.held.push(Held { id, inode: answer.inode, _file: file, jobs: Vec::new() });
                 self.held.last_mut().context("a root was just held")?
             }

@@ -140,8 +140,10 @@ impl Work {
     fn rest(&self, wake: &OwnedFd) {
         // SAFETY: the ring lives as long as the kernel side does.
         let ring = unsafe { BorrowedFd::borrow_raw(self.kernel.ring_fd()) };
-        let mut fds =
-            [PollFd::new(&ring, PollFlags::IN), PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(&ring, PollFlags::IN),
+            PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN),
+        ];
         // Nothing can come while nobody is watched.
         let nap = (!self.jobs.is_empty() || self.bird.is_some()).then(|| timespec(NAP));
         let _ = poll(&mut fds, nap.as_ref());
@@ -372,7 +374,11 @@ impl Work {
             Ok(lost) => lost,
             Err(error) => {
                 let why = format!("losses cannot be read: {error:#}");
-                self.step(Input::Notice { job: id, ts: now(), notice: Notice::CanaryFailed { why } });
+                self.step(Input::Notice {
+                    job: id,
+                    ts: now(),
+                    notice: Notice::CanaryFailed { why },
+                });
                 return;
             }
         };

@@ -10,11 +10,12 @@ use std::{
 };
 
 use effectgate_common::wire::{
-    self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, Header, NetBody, obj, op,
+    self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, GuardBody, Header, NetBody,
+    obj, op,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, NetOp, Root, RootMatch,
-    UnixNanos, What,
+    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root,
+    RootMatch, UnixNanos, What,
 };
 
 use super::{
@@ -70,13 +71,16 @@ impl Strings {
     }
 
     fn split(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes.strip_suffix(b"\0").into_iter().chain(
-            // Cut off: the last string is not whole, and is left out.
-            (!self.bytes.ends_with(b"\0"))
-                .then(|| self.bytes.iter().rposition(|b| *b == 0).map(|end| &self.bytes[..end]))
-                .flatten(),
-        )
-        .flat_map(|block| block.split(|byte| *byte == 0))
+        self.bytes
+            .strip_suffix(b"\0")
+            .into_iter()
+            .chain(
+                // Cut off: the last string is not whole, and is left out.
+                (!self.bytes.ends_with(b"\0"))
+                    .then(|| self.bytes.iter().rposition(|b| *b == 0).map(|end| &self.bytes[..end]))
+                    .flatten(),
+            )
+            .flat_map(|block| block.split(|byte| *byte == 0))
     }
 }
 
@@ -134,16 +138,14 @@ impl Attributor {
         }
         let header = record.header;
         let what = match record.body {
-            Body::Fork(fork) => {
-                What::Fork { pid: fork.pid, ppid: fork.ppid, start: fork.start }
-            }
+            Body::Fork(fork) => What::Fork { pid: fork.pid, ppid: fork.ppid, start: fork.start },
             Body::Exit(exit) => What::Exit { code: exit.code },
             Body::File(file) => self.file(&header, &file, record.tail),
             Body::Net(net) => network(&header, &net),
             Body::Guard(guard) => What::Guard(match header.op {
                 op::IO_URING => Guard::IoUring,
                 op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
-                op::ENTERED => Guard::Entered { process: proc::known(guard.pid) },
+                op::ENTERED => Guard::Entered { process: entered(&guard, record.tail) },
                 op::ESCAPED => Guard::Escaped { pid: guard.pid },
                 op => Guard::Unknown { kind: header.kind, op },
             }),
@@ -270,6 +272,16 @@ impl Attributor {
         if let Ok(meta) = std::fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
             proc::identify(file, &meta);
         }
+    }
+}
+
+fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
+    Known {
+        pid: guard.pid,
+        ppid: guard.ppid,
+        start: guard.start,
+        exe: path(tail.get(guard.file.path).unwrap_or_default()),
+        comm: until_nul(&guard.comm).to_vec(),
     }
 }
 

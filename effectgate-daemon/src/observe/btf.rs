@@ -74,8 +74,10 @@ impl<'a> Btf<'a> {
     /// # Errors
     /// When there is no such structure or member, or it is a bit field.
     pub fn offset(&self, name: &str, path: &str) -> Result<u64> {
-        let mut id =
-            *self.structs.get(name.as_bytes()).with_context(|| format!("no struct {name} in BTF"))?;
+        let mut id = *self
+            .structs
+            .get(name.as_bytes())
+            .with_context(|| format!("no struct {name} in BTF"))?;
         let mut bits = 0;
         for member in path.split('.') {
             let (at, ty) = self

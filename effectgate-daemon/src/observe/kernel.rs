@@ -109,8 +109,12 @@ impl Kernel {
         self.ring.as_raw_fd()
     }
 
-    fn hash<K: aya::Pod, V: aya::Pod>(&mut self, name: &str) -> Result<HashMap<&mut MapData, K, V>> {
-        let map = self.bpf.map_mut(name).with_context(|| format!("the object has no {name} map"))?;
+    fn hash<K: aya::Pod, V: aya::Pod>(
+        &mut self,
+        name: &str,
+    ) -> Result<HashMap<&mut MapData, K, V>> {
+        let map =
+            self.bpf.map_mut(name).with_context(|| format!("the object has no {name} map"))?;
         HashMap::try_from(map).with_context(|| format!("{name} is of another type"))
     }
 

@@ -27,7 +27,9 @@ pub fn known(pid: u32) -> Known {
         exe: fs::read_link(dir.join("exe"))
             .map(|path| path.as_os_str().as_bytes().to_vec())
             .unwrap_or_default(),
-        comm: fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().to_vec()).unwrap_or_default(),
+        comm: fs::read(dir.join("comm"))
+            .map(|comm| comm.trim_ascii_end().to_vec())
+            .unwrap_or_default(),
     }
 }
 

@@ -25,7 +25,8 @@ impl Cgroup {
     /// # Errors
     /// When it cannot be made, or is there already.
     pub fn make(path: &Path) -> Result<Cgroup> {
-        fs::create_dir(path).with_context(|| format!("cannot make the cgroup {}", path.display()))?;
+        fs::create_dir(path)
+            .with_context(|| format!("cannot make the cgroup {}", path.display()))?;
         Ok(Cgroup { path: path.to_owned() })
     }
 
@@ -83,8 +84,8 @@ pub fn empty(cgroup: &Path) -> Result<u32> {
 }
 
 fn populated(events: &Path) -> Result<bool> {
-    let text = fs::read_to_string(events)
-        .with_context(|| format!("cannot read {}", events.display()))?;
+    let text =
+        fs::read_to_string(events).with_context(|| format!("cannot read {}", events.display()))?;
     Ok(text.lines().any(|line| line == "populated 1"))
 }
 

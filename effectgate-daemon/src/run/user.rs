@@ -39,7 +39,9 @@ pub fn to_run_as(name: Option<&str>) -> Result<Option<User>> {
     // SAFETY: a plain number.
     let user = User::from(unsafe { libc::getpwuid(uid) });
     user.map(Some).with_context(|| {
-        format!("the user {uid} who called sudo is not in the password database; name one with --user")
+        format!(
+            "the user {uid} who called sudo is not in the password database; name one with --user"
+        )
     })
 }
 
@@ -65,9 +67,8 @@ fn groups(name: &CStr, gid: u32) -> Vec<u32> {
     loop {
         let mut groups = vec![0; count as usize];
         // SAFETY: room for `count` groups, and `count` says so.
-        let got = unsafe {
-            libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count)
-        };
+        let got =
+            unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
         if got >= 0 {
             groups.truncate(count as usize);
             return groups;

@@ -1,6 +1,10 @@
 //! The daemon's configuration: one JSON object, every key optional.
 
-use std::{fs, net::SocketAddr, path::{Path, PathBuf}};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 use effectgate_core::input::Backend;

@@ -41,8 +41,6 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) -> Result<()> {
 async fn scrape(State(metrics): State<Arc<Metrics>>) -> Response {
     match metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, TEXT)], text).into_response(),
-        Err(error) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response()
-        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response(),
     }
 }

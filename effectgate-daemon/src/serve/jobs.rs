@@ -94,7 +94,8 @@ async fn converse(stream: UnixStream, jobs: Arc<Jobs>) -> Result<()> {
 }
 
 fn answer(jobs: &Jobs, peer: UCred, line: &[u8]) -> Answer {
-    let refused = |code, error: anyhow::Error| Answer::Error { message: format!("{error:#}"), code };
+    let refused =
+        |code, error: anyhow::Error| Answer::Error { message: format!("{error:#}"), code };
     if peer.uid() != 0 && peer.uid() != rustix::process::geteuid().as_raw() {
         let error = anyhow::anyhow!("user {} may not control jobs; root may", peer.uid());
         return refused(exit::REFUSED, error);
@@ -223,8 +224,9 @@ fn clear(cgroup: &Path, asking: u32) -> Result<u32> {
         }
         for pid in members.into_iter().filter(|pid| !spared.contains(pid)) {
             if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-                killed +=
-                    u32::from(rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok());
+                killed += u32::from(
+                    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok(),
+                );
             }
         }
     } else if !members.is_empty() {

@@ -8,9 +8,7 @@ use effectgate_core::{
     input::{Backend, Class, Coverage, Coverages, Stage},
     judge::Decision,
 };
-use prometheus::{
-    Encoder, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
-};
+use prometheus::{Encoder, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
 /// Every metric of one engine.
 #[derive(Debug)]
