@@ -15,7 +15,7 @@
 //! let faults = effectgate_core::policy::parse("envelope.json", text).unwrap_err();
 //! assert_eq!(
 //!     faults[0].to_string(),
-//!     "envelope.json:2:50: allowed_roots: \"srv/repo\" is relative \
+//!     "envelope.json:2:47: allowed_roots: \"srv/repo\" is relative \
 //!      (roots are absolute paths); write it from /",
 //! );
 //! ```
