@@ -7,6 +7,7 @@
 
 use serde_json::{Value, json};
 
+use crate::canonical::canonical;
 use crate::input::{Backend, Started};
 use crate::pin::{digest, hex};
 use crate::record::{Record, read_number};
@@ -86,12 +87,12 @@ impl Chain {
 
     /// The record's line, without newline. The chain moves on to it.
     pub fn append(&mut self, record: &Record<'_>) -> Vec<u8> {
-        let mut value = record.to_json(self.next, &self.head);
-        let hash = link(&self.head, &value);
-        value["hash"] = hash.clone().into();
+        let bare = canonical(&record.to_json(self.next, &self.head));
+        let hash = link(&self.head, &bare);
+        let line = with_hash(bare, record, &hash);
         self.head = hash;
         self.next += 1;
-        canonical(&value)
+        line
     }
 
     /// Checks a line and moves on to it.
@@ -112,7 +113,7 @@ impl Chain {
         if let Some(members) = bare.as_object_mut() {
             members.remove("hash");
         }
-        if link(&self.head, &bare) != hash {
+        if link(&self.head, &canonical(&bare)) != hash {
             return Err(Flaw::Hash);
         }
         self.head = hash;
@@ -128,16 +129,23 @@ pub(crate) fn parse(line: &[u8]) -> Result<Value, Flaw> {
     if value.is_object() && canonical(&value) == line { Ok(value) } else { Err(Flaw::NotCanonical) }
 }
 
-fn link(prev: &str, bare: &Value) -> String {
+fn link(prev: &str, bare: &[u8]) -> String {
     use sha2::{Digest as _, Sha256};
-    let mut hasher = Sha256::new();
-    hasher.update(prev.as_bytes());
-    hasher.update(canonical(bare));
-    hex(&hasher.finalize())
+    hex(&Sha256::new().chain_update(prev).chain_update(bare).finalize())
 }
 
-/// Canonical JSON. Records hold no fractions, so nothing in them can fail to
-/// serialise; what a foreign log may hold instead gives no bytes and equals no line.
-fn canonical(value: &Value) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+/// Puts the hash where canonical order has it: behind the four members of
+/// plain words that sort before it. Serialising twice would cost twice.
+fn with_hash(mut bare: Vec<u8>, record: &Record<'_>, hash: &str) -> Vec<u8> {
+    let coverage = record.coverage.map_or("null".to_owned(), |known| format!("{:?}", known.name()));
+    let before = format!(
+        r#"{{"action":"{}","class":"{}","coverage":{coverage},"decision":"{}","#,
+        record.action.name(),
+        record.action.class().name(),
+        record.decision.name(),
+    );
+    debug_assert!(bare.starts_with(before.as_bytes()));
+    let at = before.len().min(bare.len());
+    bare.splice(at..at, format!(r#""hash":"{hash}","#).into_bytes());
+    bare
 }

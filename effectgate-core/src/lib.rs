@@ -6,8 +6,22 @@
 //! 2. [`State::new`] and [`step`]: every [`input::Input`] goes in, [`Line`]s
 //!    for the log come out, and with the job's end its [`Verdict`].
 //! 3. [`replay::replay`] checks such a log and judges it again.
+//!
+//! ```
+//! let text = br#"{
+//!   "envelope_id": "docs-v1", "allowed_roots": ["srv/repo"], "allowed_tools": [],
+//!   "allowed_env": ["CI"], "allowed_hosts": [], "network": "deny"
+//! }"#;
+//! let faults = effectgate_core::policy::parse("envelope.json", text).unwrap_err();
+//! assert_eq!(
+//!     faults[0].to_string(),
+//!     "envelope.json:2:47: allowed_roots: \"srv/repo\" is relative \
+//!      (roots are absolute paths); write it from /",
+//! );
+//! ```
 #![forbid(unsafe_code)]
 
+mod canonical;
 pub mod chain;
 mod envelope;
 pub mod escape;

@@ -19,7 +19,7 @@ use crate::process::Process;
 pub const SCHEMA: &str = "effectgate.event/v1";
 
 /// The largest integer that every JSON reader holds exactly (RFC 7493, 2.2).
-const LARGEST: u64 = (1 << 53) - 1;
+pub(crate) const LARGEST: u64 = (1 << 53) - 1;
 
 /// A record without its place in the chain.
 #[derive(Debug)]

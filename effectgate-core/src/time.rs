@@ -14,7 +14,7 @@ pub fn format(ts: UnixNanos) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
-/// Reads exactly what [`format`] writes.
+/// Reads exactly what [`format()`] writes.
 pub fn parse(text: &str) -> Option<UnixNanos> {
     let (day, time) = text.split_once('T')?;
     let (year, month, day) = read_day(day)?;

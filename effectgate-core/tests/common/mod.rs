@@ -1,6 +1,8 @@
 //! A job, and the log it writes.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod any;
+
 use effectgate_core::input::{
     Backend, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp, Input,
     JobId, Mode, Root, RootMatch, Started, What,
