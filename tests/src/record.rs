@@ -5,14 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Every line of a log; none when there is no file.
+/// Every complete line of a log; none when there is no file.
 ///
 /// # Panics
 /// When a complete line is not JSON.
 #[must_use]
 pub fn read_log(path: &Path) -> Vec<Value> {
     let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
-    text.lines()
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
         .map(|line| {
             serde_json::from_str(line)
                 .unwrap_or_else(|error| panic!("{}: {error}: {line}", path.display()))

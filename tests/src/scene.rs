@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// A temporary directory with this in it:
@@ -19,7 +20,7 @@ use tempfile::TempDir;
 ///   to-outside        symbolic link to ../outside
 /// outside/            not allowed, otherwise the same
 ///   to-root           symbolic link to ../root
-/// envelope.json
+/// envelope.json      pinned in envelope.json.sha256
 /// ```
 #[derive(Debug)]
 pub struct Scene {
@@ -100,11 +101,45 @@ impl Scene {
         })
     }
 
-    /// # Panics
-    /// When the file cannot be written.
+    /// Writes the envelope and its pin.
     pub fn write_envelope(&self, envelope: &Value) {
         let text = serde_json::to_string_pretty(envelope).expect("a value can be written");
-        fs::write(self.envelope(), text + "\n").expect("write");
+        self.write_envelope_text(&(text + "\n"));
+    }
+
+    /// Writes an envelope that may be none, and its pin.
+    pub fn write_envelope_text(&self, text: &str) {
+        self.write_unpinned(text);
+        self.write_pin(&digest(text.as_bytes()));
+    }
+
+    /// Writes the envelope and leaves the pin as it is.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn write_unpinned(&self, text: &str) {
+        fs::write(self.envelope(), text).expect("write");
+    }
+
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn write_pin(&self, digest: &str) {
+        fs::write(self.pin(), format!("{digest}  envelope.json\n")).expect("write");
+    }
+
+    /// Where the pin is.
+    #[must_use]
+    pub fn pin(&self) -> PathBuf {
+        self.resolved.join("envelope.json.sha256")
+    }
+
+    /// SHA-256 of the envelope as it stands.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        digest(&fs::read(self.envelope()).expect("read"))
     }
 
     /// Changes the envelope, before any run.
@@ -149,4 +184,8 @@ impl Scene {
     pub fn keep(self) -> PathBuf {
         self.base.keep()
     }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

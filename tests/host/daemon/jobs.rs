@@ -160,7 +160,7 @@ fn bad_requests_are_refused() {
     refused(&["start", "--cgroup", "/nonexistent", "--envelope", &envelope], 122);
     refused(&["finish", "no-such-job"], 2);
     refused(&["status", "no-such-job"], 2);
-    std::fs::write(scene.envelope(), "{}").expect("write");
+    scene.write_envelope_text("{}");
     let cgroup = effectgate_tests::cgroup::Cgroup::new();
     refused(&["start", "--cgroup", &text(cgroup.path()), "--envelope", &envelope], 122);
 }

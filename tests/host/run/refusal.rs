@@ -1,7 +1,7 @@
 //! What must not run: a policy that is not one, or not the one that was pinned.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use effectgate_tests::{Gate, Outcome, Scene, gate};
@@ -25,7 +25,7 @@ fn assert_refused(scene: &Scene, options: &[&str], why: &str) {
 /// Refused for what the file says; the message names file and line.
 fn assert_refused_text(text: &str, line: Option<usize>) {
     let scene = Scene::new();
-    fs::write(scene.envelope(), text).expect("write");
+    scene.write_envelope_text(text);
     let place = match line {
         Some(line) => format!("envelope.json:{line}:"),
         None => "envelope.json".to_owned(),
@@ -77,7 +77,7 @@ fn key_that_is_unknown_twice_or_not_there() {
     let scene = Scene::new();
     let text = fs::read_to_string(scene.envelope()).expect("read");
     let twice = text.replacen("\"network\"", "\"network\": \"deny\", \"network\"", 1);
-    fs::write(scene.envelope(), twice).expect("write");
+    scene.write_envelope_text(&twice);
     assert_refused(&scene, &[], "network");
 }
 
@@ -108,6 +108,13 @@ fn root_that_is_not_there() {
 }
 
 #[test]
+fn envelope_that_nobody_pinned() {
+    let scene = Scene::new();
+    fs::remove_file(scene.pin()).expect("rm");
+    assert_refused(&scene, &[], "pin");
+}
+
+#[test]
 fn wrong_digest() {
     let scene = Scene::new();
     assert_refused(&scene, &["--digest", &"0".repeat(64)], "sha-256");
@@ -116,7 +123,7 @@ fn wrong_digest() {
 #[test]
 fn right_digest_passes() {
     let scene = Scene::new();
-    let digest = digest(&scene.envelope());
+    let digest = scene.digest();
     attempt(&scene, &["--digest", &digest]).assert_pass();
     attempt(&scene, &["--digest", &digest.to_uppercase()]).assert_pass();
 }
@@ -124,7 +131,8 @@ fn right_digest_passes() {
 #[test]
 fn drift_is_refused() {
     let scene = drifted();
-    let pin = pin_of(&scene);
+    let pin = scene.path().join("another.sha256");
+    fs::rename(scene.pin(), &pin).expect("mv");
     assert_refused(&scene, &["--digest-file", pin.to_str().expect("UTF-8")], "sha-256");
 }
 
@@ -137,7 +145,7 @@ fn drift_from_the_pin_beside_is_refused() {
 #[test]
 fn drift_with_a_review_note_passes() {
     let scene = drifted();
-    let note = note(&scene, &pinned(&scene), &digest(&scene.envelope()));
+    let note = note(&scene, &pinned(&scene), &scene.digest());
     let outcome = attempt(&scene, &["--review-note", note.to_str().expect("UTF-8")]);
     outcome.assert_pass();
     let kept = outcome.verdict()["policy"]["note"].to_string();
@@ -147,14 +155,14 @@ fn drift_with_a_review_note_passes() {
 #[test]
 fn drift_with_a_note_about_another_is_refused() {
     let scene = drifted();
-    let note = note(&scene, &"0".repeat(64), &digest(&scene.envelope()));
+    let note = note(&scene, &"0".repeat(64), &scene.digest());
     assert_refused(&scene, &["--review-note", note.to_str().expect("UTF-8")], "note");
 }
 
 #[test]
 fn pin_that_is_none_is_refused() {
     let scene = Scene::new();
-    fs::write(pin_of(&scene), "not a digest\n").expect("write");
+    fs::write(scene.pin(), "not a digest\n").expect("write");
     assert_refused(&scene, &[], "envelope.json.sha256");
 }
 
@@ -163,13 +171,14 @@ fn pin_and_its_verification() {
     let scene = Scene::new();
     let envelope = scene.envelope();
     let envelope = envelope.to_str().expect("UTF-8");
+    fs::remove_file(scene.pin()).expect("rm");
     assert_eq!(effectgate(&["pin", envelope]).status.code(), Some(0));
-    assert_eq!(pinned(&scene).len(), 64);
+    assert_eq!(pinned(&scene), scene.digest());
     assert_eq!(effectgate(&["pin", envelope, "--verify"]).status.code(), Some(0));
     drift(&scene);
     let output = effectgate(&["pin", envelope, "--verify"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    fs::remove_file(pin_of(&scene)).expect("rm");
+    fs::remove_file(scene.pin()).expect("rm");
     let output = effectgate(&["pin", envelope, "--verify"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
@@ -198,38 +207,22 @@ fn effectgate(words: &[&str]) -> Output {
     Command::new(gate::binary()).args(words).output().expect("the binary can be started")
 }
 
-fn pin_of(scene: &Scene) -> PathBuf {
-    scene.path().join("envelope.json.sha256")
-}
-
 fn pinned(scene: &Scene) -> String {
-    let pin = fs::read_to_string(pin_of(scene)).expect("the pin was written");
-    pin.split_whitespace().next().expect("a digest").to_owned()
-}
-
-/// The digest of a file, by way of a pin of a copy.
-fn digest(path: &Path) -> String {
-    let directory = tempfile::tempdir().expect("tempdir");
-    let copy = directory.path().join("copy.json");
-    fs::copy(path, &copy).expect("cp");
-    let output = effectgate(&["pin", copy.to_str().expect("UTF-8")]);
-    assert!(output.status.success(), "{output:?}");
-    let pin = fs::read_to_string(directory.path().join("copy.json.sha256")).expect("a pin");
+    let pin = fs::read_to_string(scene.pin()).expect("the pin was written");
     pin.split_whitespace().next().expect("a digest").to_owned()
 }
 
 /// A scene whose envelope changed after it was pinned.
 fn drifted() -> Scene {
     let scene = Scene::new();
-    let envelope = scene.envelope();
-    let output = effectgate(&["pin", envelope.to_str().expect("UTF-8")]);
-    assert!(output.status.success(), "{output:?}");
     drift(&scene);
     scene
 }
 
 fn drift(scene: &Scene) {
-    scene.allow(|envelope| envelope["allowed_env"] = json!(["ONE_MORE"]));
+    let mut envelope = scene.envelope_value();
+    envelope["allowed_env"] = json!(["ONE_MORE"]);
+    scene.write_unpinned(&envelope.to_string());
 }
 
 fn note(scene: &Scene, old: &str, new: &str) -> PathBuf {

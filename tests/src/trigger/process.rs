@@ -239,8 +239,13 @@ pub(crate) fn compat_getpid() -> io::Result<()> {
 }
 
 pub(crate) fn kill_self(signal: i32) -> io::Result<()> {
-    // SAFETY: sends a signal to this process.
-    done(unsafe { libc::raise(signal) }).map(drop)
+    // The runtime's own handlers would come back from some signals.
+    // SAFETY: takes away a handler and sends a signal to this process.
+    done(unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal)
+    })
+    .map(drop)
 }
 
 pub(crate) fn close_output() -> io::Result<()> {
@@ -269,7 +274,7 @@ pub(crate) fn print_env(name: &str) -> io::Result<()> {
 pub(crate) fn print_env_names() -> io::Result<()> {
     let names: Vec<_> =
         std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-    print(names.join("\n").as_bytes())
+    print((names.join("\n") + "\n").as_bytes())
 }
 
 /// The path of its cgroup below the cgroup v2 mount.
