@@ -62,6 +62,7 @@ macro_rules! for_each_offset {
             OFF_MM_ENV_END = "mm_struct" "env_end";
             OFF_BPRM_FILE = "linux_binprm" "file";
             OFF_BPRM_FILENAME = "linux_binprm" "filename";
+            OFF_BPRM_INTERP = "linux_binprm" "interp";
             OFF_CSS_SET_CGROUP = "css_set" "dfl_cgrp";
             OFF_CGROUP_CSS = "cgroup" "self";
             OFF_CGROUP_KN = "cgroup" "kn";

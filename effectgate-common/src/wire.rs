@@ -211,7 +211,8 @@ pub struct ExecBody {
     pub argv_len: u32,
     /// Size of the environment block, in bytes; it follows in [`kind::ENVP`].
     pub envp_len: u32,
-    /// What was asked for (`linux_binprm::filename`): for a script, the script.
+    /// The script that was asked for (`linux_binprm::filename`), as it was
+    /// written; empty when `file` itself was.
     pub filename: Span,
     pub ppid: u32,
     pub reserved: u32,

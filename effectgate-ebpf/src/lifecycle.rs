@@ -21,10 +21,10 @@ use crate::{
     cgroup,
     emit::{self, Record},
     kernel::{
-        OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_MM_ARG_END, OFF_MM_ARG_START, OFF_MM_ENV_END,
-        OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_TASK_COMM, OFF_TASK_EXIT_CODE,
-        OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT, OFF_TASK_PID, OFF_TASK_SIGNAL,
-        OFF_TASK_START, OFF_TASK_TGID, Ptr, follow, read,
+        OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
+        OFF_MM_ENV_END, OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_TASK_COMM,
+        OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT, OFF_TASK_PID,
+        OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, Ptr, follow, read,
     },
     lsm,
     object::{self, Place},
@@ -44,11 +44,15 @@ fn forked(child: Ptr) -> Option<()> {
     let tid: u32 = read(child, &OFF_TASK_PID)?;
     let pid: u32 = read(child, &OFF_TASK_TGID)?;
     let job = match scope::label(scope::tid()) {
-        Some(task) if task.job == REGISTRAR_JOB => return None,
-        Some(task) => task.job,
+        Some(label) if label.job == REGISTRAR_JOB => return None,
+        Some(label) => {
+            // CLONE_INTO_CGROUP passes no cgroup_attach_task.
+            if cgroup::job(cgroup::of(child)?) != label.job {
+                moved(label.job, op::ESCAPED, child);
+            }
+            label.job
+        }
         None => {
-            // Put into a job's cgroup by CLONE_INTO_CGROUP, which passes no
-            // cgroup_attach_task.
             let job = cgroup::job(cgroup::of(child)?);
             if job == 0 {
                 return None;
@@ -149,7 +153,10 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     };
     object::describe(record, Place { at: offset_of!(ExecBody, file), body: BODY }, path, job);
     let start = record.used();
-    if let Some(name) = follow(bprm, &OFF_BPRM_FILENAME) {
+    // A script's interpreter has taken its place; `/dev/fd/N` of execveat and
+    // symbolic links are other names of the same file.
+    let name = follow(bprm, &OFF_BPRM_FILENAME);
+    if let Some(name) = name.filter(|_| name != follow(bprm, &OFF_BPRM_INTERP)) {
         // SAFETY: the tail has room for PATH_MAX bytes.
         let len = unsafe {
             bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())

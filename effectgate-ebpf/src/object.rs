@@ -48,18 +48,28 @@ pub fn describe(record: Record, place: Place, path: Path, job: u64) {
     record.put(place.at, object);
 }
 
+/// A string in the memory of the process.
+#[derive(Clone, Copy)]
+pub struct Name {
+    pub at: Ptr,
+    /// Bytes it has at most, if it does not end at a NUL before.
+    pub max: u32,
+}
+
 /// Writes an object that is known only by the arguments of a system call: the
-/// directory `base` and the string at `name`.
+/// directory `base` and the string `name`.
 #[inline(always)]
-pub fn describe_argument(record: Record, place: Place, base: Path, name: Ptr, job: u64) {
+pub fn describe_argument(record: Record, place: Place, base: Path, name: Name, job: u64) {
     let mut object = inspect(&record, place.body, base.mnt, base.dentry, job);
     let start = record.used();
     // SAFETY: the tail has room for PATH_MAX bytes.
     let len =
-        unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.cast()) };
+        unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.at.cast()) };
     if len > 0 {
         // Without the NUL; `len` counts it.
-        record.advance((len as usize - 1) & (PATH_MAX - 1));
+        let len = (len as u32 - 1) & (PATH_MAX as u32 - 1);
+        record
+            .advance(if len > name.max { name.max & (PATH_MAX as u32 - 1) } else { len } as usize);
     } else {
         object.flags |= obj::PATH_UNREADABLE | obj::UNKNOWN;
     }

@@ -15,7 +15,7 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::{Task, class, task},
-    wire::{FileBody, GuardBody, kind, op},
+    wire::{FileBody, GuardBody, PATH_MAX, kind, op},
 };
 
 use crate::{
@@ -25,13 +25,14 @@ use crate::{
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
         follow, read,
     },
-    object::{self, Path, Place},
+    object::{self, Name, Path, Place},
     open, scope,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const OPEN: u64 = 2;
+    pub const BIND: u64 = 49;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -65,6 +66,8 @@ mod nr {
 
 const AT_FDCWD: i32 = -100;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+const AT_SYMLINK_FOLLOW: u64 = 0x400;
+const AF_UNIX: u16 = 1;
 const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
 const TS_COMPAT: u32 = 2;
@@ -144,6 +147,10 @@ enum Shape {
     Name(u64, u64),
     /// The same twice.
     Names(u64, u64, u64, u64),
+    /// A descriptor that gets a directory descriptor and a name.
+    Linked(u64, u64, u64),
+    /// A socket address that may be a path, and its length.
+    Socket(u64, u64),
 }
 
 /// Decides first and acts once: the verifier follows every call of the walks,
@@ -189,7 +196,14 @@ fn returned(call: &Call) {
         nr::RENAME => (op::RENAME, Shape::Names(cwd, a, cwd, b)),
         nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, Shape::Names(a, b, c, d)),
         nr::LINK => (op::LINK, Shape::Names(cwd, a, cwd, b)),
-        nr::LINKAT => (op::LINK, Shape::Names(a, b, c, d)),
+        nr::LINKAT => match own_descriptor(e, b) {
+            Some(fd) => (op::LINK, Shape::Linked(fd, c, d)),
+            None => {
+                flags = e & AT_SYMLINK_FOLLOW;
+                (op::LINK, Shape::Names(a, b, c, d))
+            }
+        },
+        nr::BIND => (op::CREATE, Shape::Socket(b, c)),
         nr::IO_URING_SETUP => {
             guard(call.job, op::IO_URING, 0);
             return;
@@ -210,9 +224,68 @@ fn returned(call: &Call) {
             named(call, op, flags as u32, (directory, name), None);
         }
         Shape::Names(directory, name, other, new) => {
-            named(call, op, 0, (directory, name), Some((other, new)));
+            named(call, op, flags as u32, (directory, name), Some((other, new)));
+        }
+        Shape::Linked(fd, directory, name) => linked(call, fd, (directory, name)),
+        Shape::Socket(address, len) => bound(call, address, len),
+    }
+}
+
+/// The descriptor that `linkat(…, "/proc/self/fd/N", …, AT_SYMLINK_FOLLOW)`
+/// speaks of: how a file without a name (`O_TMPFILE`) gets one.
+#[inline(always)]
+fn own_descriptor(flags: u64, name: u64) -> Option<u64> {
+    const PREFIX: &[u8; 14] = b"/proc/self/fd/";
+    if flags & AT_SYMLINK_FOLLOW == 0 {
+        return None;
+    }
+    // SAFETY: the helper checks the address.
+    let text: [u8; 24] = unsafe { bpf_probe_read_user(name as *const [u8; 24]) }.ok()?;
+    let mut fd = 0u64;
+    for (index, byte) in text.iter().enumerate() {
+        if index < PREFIX.len() {
+            if *byte != PREFIX[index] {
+                return None;
+            }
+        } else if *byte == 0 {
+            return (index > PREFIX.len()).then_some(fd);
+        } else if byte.is_ascii_digit() {
+            fd = fd * 10 + u64::from(*byte - b'0');
+        } else {
+            return None;
         }
     }
+    None
+}
+
+#[inline(always)]
+fn linked(call: &Call, fd: u64, to: (u64, u64)) {
+    let Some(path) = descriptor(call.task, fd).and_then(open::path_of) else {
+        return emit::lost(call.job, class::FILE);
+    };
+    let Some(record) = object::begin(call.job, op::LINK) else { return };
+    object::describe(record, Place::OBJECT, path, call.job);
+    argument(call, record, Place::OTHER, to.0, name(to.1));
+    record.submit();
+}
+
+/// A Unix socket bound to a path is a new file there.
+#[inline(always)]
+fn bound(call: &Call, address: u64, len: u64) {
+    let at = address as *const u16;
+    // SAFETY: the helper checks the address.
+    let family = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
+    // SAFETY: as above.
+    let first = unsafe { bpf_probe_read_user(at.wrapping_add(1).cast::<u8>()) }.unwrap_or(0);
+    // Without a name, or with an abstract one, which is no file.
+    if family != AF_UNIX || len <= 2 || first == 0 {
+        return;
+    }
+    let Some(record) = object::begin(call.job, op::CREATE) else { return };
+    let name = Name { at: at.wrapping_add(1).cast(), max: len as u32 - 2 };
+    argument(call, record, Place::OBJECT, u64::from(AT_FDCWD as u32), name);
+    object::none(record, Place::OTHER);
+    record.submit();
 }
 
 /// The open file of descriptor `fd`.
@@ -235,20 +308,24 @@ fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
 fn named(call: &Call, op: u16, flags: u32, object: (u64, u64), other: Option<(u64, u64)>) {
     let Some(record) = object::begin(call.job, op) else { return };
     record.put(offset_of!(FileBody, f_flags), flags);
-    argument(call, record, Place::OBJECT, object.0, object.1);
+    argument(call, record, Place::OBJECT, object.0, name(object.1));
     match other {
-        Some(other) => argument(call, record, Place::OTHER, other.0, other.1),
+        Some(other) => argument(call, record, Place::OTHER, other.0, name(other.1)),
         None => object::none(record, Place::OTHER),
     }
     record.submit();
 }
 
 #[inline(always)]
-fn argument(call: &Call, record: Record, place: Place, directory: u64, name: u64) {
-    let name = name as Ptr;
+fn name(at: u64) -> Name {
+    Name { at: at as Ptr, max: PATH_MAX as u32 }
+}
+
+#[inline(always)]
+fn argument(call: &Call, record: Record, place: Place, directory: u64, name: Name) {
     // SAFETY: the helper checks the address; a name that cannot be read is
     // found out when all of it is read.
-    let first = unsafe { bpf_probe_read_user(name) }.unwrap_or(0);
+    let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
     let base = if first == b'/' {
         follow(call.task, &OFF_TASK_FS).and_then(|fs| {
             Some(Path {

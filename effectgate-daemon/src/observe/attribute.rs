@@ -25,6 +25,7 @@ use super::{
 
 const AF_INET: u32 = 2;
 const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
+const AT_SYMLINK_FOLLOW: u32 = 0x400;
 
 /// Turns records into events.
 #[derive(Debug, Default)]
@@ -174,8 +175,9 @@ impl Attributor {
 
     fn exec(&mut self, header: &Header, exec: &ExecBody, tail: Tail<'_>, out: &mut Vec<Event>) {
         let file = object(&exec.file, tail);
+        let asked = tail.get(exec.filename).unwrap_or_default();
         let what = What::Exec(Exec {
-            asked: tail.get(exec.filename).unwrap_or_default().to_vec(),
+            asked: proc::absolute(header.pid, asked),
             file,
             argv: Vec::new(),
             argv_complete: false,
@@ -227,21 +229,27 @@ impl Attributor {
             op::CHOWN => FileOp::Chown,
             op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
         };
-        let argument = body.object.flags & obj::ARGUMENT != 0;
-        let follows = matches!(op, FileOp::Truncate | FileOp::Chmod | FileOp::Chown)
-            && body.f_flags & AT_SYMLINK_NOFOLLOW == 0;
-        let describe = |wire: &wire::FileObject| {
+        let two = matches!(op, FileOp::Rename | FileOp::Link);
+        let argument =
+            body.object.flags & obj::ARGUMENT != 0 || two && body.other.flags & obj::ARGUMENT != 0;
+        let follows = match op {
+            FileOp::Truncate | FileOp::Chmod | FileOp::Chown => {
+                body.f_flags & AT_SYMLINK_NOFOLLOW == 0
+            }
+            FileOp::Link => body.f_flags & AT_SYMLINK_FOLLOW != 0,
+            _ => false,
+        };
+        let describe = |wire: &wire::FileObject, follows: bool| {
             let mut file = object(wire, tail);
             if wire.flags & obj::ARGUMENT != 0 {
-                self.resolve(header.job, wire, tail, follows, &mut file);
+                self.resolve(header, wire, tail, follows, &mut file);
             }
             file
         };
-        let other = matches!(op, FileOp::Rename | FileOp::Link).then(|| describe(&body.other));
         What::File {
             op,
-            object: describe(&body.object),
-            other,
+            object: describe(&body.object, follows),
+            other: two.then(|| describe(&body.other, false)),
             coverage: if argument { Coverage::Argument } else { Coverage::Object },
         }
     }
@@ -250,24 +258,24 @@ impl Attributor {
     /// followed as they stand now.
     fn resolve(
         &self,
-        job: JobId,
+        header: &Header,
         wire: &wire::FileObject,
         tail: Tail<'_>,
         follows: bool,
         file: &mut FileObject,
     ) {
         let name = tail.get(wire.name).unwrap_or_default();
-        if file.root == RootMatch::Unknown {
+        // An empty name (AT_EMPTY_PATH) is the descriptor's file, whose object
+        // is known.
+        if file.root == RootMatch::Unknown || name.is_empty() {
             return;
         }
-        if !name.is_empty() {
-            let base = Path::new(OsStr::from_bytes(&file.path));
-            // A process in another root directory says `/` for that one.
-            let relative = OsStr::from_bytes(name.strip_prefix(b"/").map_or(name, trim_slashes));
-            file.path = real(&base.join(relative), follows);
-        }
+        let base = Path::new(OsStr::from_bytes(&file.path));
+        // A process in another root directory says `/` for that one.
+        let relative = OsStr::from_bytes(name.strip_prefix(b"/").map_or(name, trim_slashes));
+        file.path = real(&base.join(relative), follows, header.pid);
         *file = FileObject { path: std::mem::take(&mut file.path), ..FileObject::default() };
-        let roots = self.roots.get(&job).map(Vec::as_slice).unwrap_or_default();
+        let roots = self.roots.get(&header.job).map(Vec::as_slice).unwrap_or_default();
         file.root = below(roots, &file.path);
         if let Ok(meta) = std::fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
             proc::identify(file, &meta);
@@ -305,7 +313,12 @@ fn below(roots: &[Root], path: &[u8]) -> RootMatch {
 
 /// `path` without links and `..`: by the file system where it still answers,
 /// by the text alone where not.
-fn real(path: &Path, follows: bool) -> Bytes {
+fn real(path: &Path, follows: bool, pid: u32) -> Bytes {
+    // This process's own self is another one.
+    let path = &match path.strip_prefix("/proc/self") {
+        Ok(rest) => Path::new("/proc").join(pid.to_string()).join(rest),
+        Err(_) => path.to_owned(),
+    };
     if follows && let Ok(whole) = std::fs::canonicalize(path) {
         return whole.into_os_string().into_vec();
     }

@@ -3,7 +3,10 @@
 use std::{
     fs::{self, Metadata},
     io,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::MetadataExt,
+    },
     path::{Path, PathBuf},
 };
 
@@ -42,6 +45,19 @@ pub fn env_names(pid: u32) -> Vec<Bytes> {
         .filter(|variable| !variable.is_empty())
         .map(|variable| variable.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec())
         .collect()
+}
+
+/// A path that a process gave, put below its working directory when it is
+/// relative and the process still there.
+#[must_use]
+pub fn absolute(pid: u32, path: &[u8]) -> Bytes {
+    if path.is_empty() || path.starts_with(b"/") {
+        return path.to_vec();
+    }
+    match fs::read_link(format!("/proc/{pid}/cwd")) {
+        Ok(cwd) => cwd.join(std::ffi::OsStr::from_bytes(path)).into_os_string().into_vec(),
+        Err(_) => path.to_vec(),
+    }
 }
 
 /// Threads of a process.
