@@ -132,8 +132,7 @@ fn bpf_linker() -> Result<bool> {
     if which("bpf-linker").is_some() {
         return Ok(false);
     }
-    let mut install = repo::cargo();
-    install.args(["install", "--locked", VERSION]);
+    let mut install = cargo_install(VERSION);
     if matches!(Toolchain::find()?, Toolchain::Bootstrap { .. }) {
         if !Path::new(DEBIAN_LLVM).is_dir() {
             apt::install(&["llvm-22-dev", "build-essential"])?;
@@ -177,8 +176,20 @@ fn cargo_tool(name: &str, version: &str) -> Result<bool> {
     if which(name).is_some() {
         return Ok(false);
     }
-    run(repo::cargo().args(["install", "--locked", &format!("{name}@{version}")]))?;
+    run(&mut cargo_install(&format!("{name}@{version}")))?;
     Ok(true)
+}
+
+/// Optimised for a short build: none of these programs runs for long.
+fn cargo_install(package: &str) -> Command {
+    let mut install = repo::cargo();
+    install
+        .args(["install", "--locked", package])
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    install
 }
 
 #[cfg(test)]
