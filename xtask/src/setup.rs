@@ -185,6 +185,8 @@ fn cargo_install(package: &str) -> Command {
     let mut install = repo::cargo();
     install
         .args(["install", "--locked", package])
+        // Its leavings do not belong into this repository's.
+        .env_remove("CARGO_TARGET_DIR")
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
