@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use crate::repo;
 use crate::run::{run, succeeds, which};
-use crate::toolchain::Toolchain;
+use crate::toolchain::{self, Toolchain};
 
 /// What there must be on the machine to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -109,6 +109,10 @@ fn programs(needs: &[Need]) -> Result<bool> {
 
 fn bpf_toolchain() -> Result<bool> {
     let Err(missing) = Toolchain::find() else { return Ok(false) };
+    if std::env::var_os(toolchain::OVERRIDE).is_some() {
+        // Nothing that could be installed would be used.
+        return Err(missing);
+    }
     if apt::offers(DEBIAN_BPF) {
         apt::install(DEBIAN_BPF)?;
     } else if which("rustup").is_some() {
