@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use crate::repo;
 use crate::run::{run, succeeds, which};
-use crate::toolchain::Toolchain;
+use crate::toolchain::{self, Toolchain};
 
 /// What there must be on the machine to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -109,6 +109,10 @@ fn programs(needs: &[Need]) -> Result<bool> {
 
 fn bpf_toolchain() -> Result<bool> {
     let Err(missing) = Toolchain::find() else { return Ok(false) };
+    if std::env::var_os(toolchain::OVERRIDE).is_some() {
+        // Nothing that could be installed would be used.
+        return Err(missing);
+    }
     if apt::offers(DEBIAN_BPF) {
         apt::install(DEBIAN_BPF)?;
     } else if which("rustup").is_some() {
@@ -132,8 +136,7 @@ fn bpf_linker() -> Result<bool> {
     if which("bpf-linker").is_some() {
         return Ok(false);
     }
-    let mut install = repo::cargo();
-    install.args(["install", "--locked", VERSION]);
+    let mut install = cargo_install(VERSION);
     if matches!(Toolchain::find()?, Toolchain::Bootstrap { .. }) {
         if !Path::new(DEBIAN_LLVM).is_dir() {
             apt::install(&["llvm-22-dev", "build-essential"])?;
@@ -177,8 +180,22 @@ fn cargo_tool(name: &str, version: &str) -> Result<bool> {
     if which(name).is_some() {
         return Ok(false);
     }
-    run(repo::cargo().args(["install", "--locked", &format!("{name}@{version}")]))?;
+    run(&mut cargo_install(&format!("{name}@{version}")))?;
     Ok(true)
+}
+
+/// Optimised for a short build: none of these programs runs for long.
+fn cargo_install(package: &str) -> Command {
+    let mut install = repo::cargo();
+    install
+        .args(["install", "--locked", package])
+        // Its leavings do not belong into this repository's.
+        .env_remove("CARGO_TARGET_DIR")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    install
 }
 
 #[cfg(test)]

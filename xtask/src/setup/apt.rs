@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
@@ -27,8 +28,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
     eprintln!("setup: installing {}", packages.join(" "));
     let mut install = vec!["install", "--yes", "--no-install-recommends"];
     install.extend(packages);
-    // Lists are often absent (a bare container) or older than the mirror.
-    run(&mut privileged("apt-get", &["update"]))?;
+    refresh()?;
     run(&mut privileged("apt-get", &install))?;
     if packages.contains(&"prometheus") {
         stop_prometheus();
@@ -43,7 +43,18 @@ pub fn offers(packages: &[&str]) -> bool {
         return false;
     }
     // Without lists nothing has a candidate; that says nothing yet.
-    known() || (can_install() && run(&mut privileged("apt-get", &["update"])).is_ok() && known())
+    known() || (can_install() && refresh().is_ok() && known())
+}
+
+/// Fetches the package lists, once: they are often absent (a bare container)
+/// or older than the mirror.
+fn refresh() -> Result<()> {
+    static FRESH: AtomicBool = AtomicBool::new(false);
+    if !FRESH.load(Ordering::Relaxed) {
+        run(&mut privileged("apt-get", &["update"]))?;
+        FRESH.store(true, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 fn has_candidate(package: &str) -> bool {

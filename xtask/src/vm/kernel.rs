@@ -105,10 +105,10 @@ fn download(repo: &Repo, kernel: &Kernel, into: &Path) -> Result<Vec<PathBuf>> {
         // Named by content: a changed pin never meets a stale file.
         let kept = into.join(format!("{}.deb", package.sha256));
         if !kept.is_file() {
-            if apt.is_none() {
-                apt = Some(Apt::refreshed(repo, &Pins::read()?)?);
-            }
-            let Some(apt) = &apt else { unreachable!("set just above") };
+            let apt = match &apt {
+                Some(apt) => apt,
+                None => apt.insert(Apt::refreshed(repo, &Pins::read()?)?),
+            };
             let temporary = tempfile::tempdir_in(into)?;
             let file = apt.download(package, temporary.path())?;
             verify(&file, package)?;

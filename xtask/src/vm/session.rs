@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -28,47 +29,36 @@ pub fn run(repo: &Repo, kernel: &Unpacked, guest: &Guest, limits: Limits) -> Res
     let mib = size >> 20;
     eprintln!("{}: booting, root of {mib} MiB, serial log {}", kernel.name, log.display());
 
-    // The archive and what is unpacked from it exist together for a moment.
-    let memory = 1024 + 2 * mib;
     let started = Instant::now();
-    let mut report = Report::default();
-    let mut tail = VecDeque::with_capacity(TAIL);
-    let end =
-        qemu::boot(&kernel.image()?, &initrd, memory, &log, limits, |port, line| match port {
-            Port::Results => {
-                if let Some(outcome) = report.line(line) {
-                    print_outcome(&kernel.name, &outcome);
-                }
-            }
-            Port::Console => {
-                if tail.len() == TAIL {
-                    tail.pop_front();
-                }
-                tail.push_back(line.to_owned());
-            }
-        })?;
+    let boot = Boot {
+        kernel,
+        image: kernel.image()?,
+        initrd: &initrd,
+        // The archive and what is unpacked from it exist together for a moment.
+        memory_mib: 1024 + 2 * mib,
+        log: &log,
+        limits,
+    };
+    let (mut report, mut console) = boot.listen()?;
+    if report.release.is_none() {
+        // Nothing of ours has run, so this is the emulator's failure. Once
+        // can happen; twice is reported.
+        eprintln!("{}: died before its first process; booting once more", kernel.name);
+        console.iter().for_each(|line| eprintln!("    {line}"));
+        (report, console) = boot.listen()?;
+    }
     // It is rebuilt every time, and large.
     let _ = fs::remove_file(&initrd);
 
-    let seen = report.outcomes.len();
-    let ran_into = report.running().map(str::to_owned);
-    report.finish();
-    report.outcomes[seen..].iter().for_each(|outcome| print_outcome(&kernel.name, outcome));
-    if let Some(fault) = ended_badly(end, limits, ran_into.as_deref()) {
-        report.faults.push(fault);
-    }
-    if let Some(panic) = tail.iter().find(|line| line.contains("Kernel panic")) {
-        report.faults.push(format!("the kernel stopped: {}", panic.trim()));
-    }
+    let failed = report.count(&Status::Failed) + report.count(&Status::Unknown);
     let count = Count {
         passed: report.count(&Status::Ok),
-        failed: report.count(&Status::Failed)
-            + report.count(&Status::Unknown)
-            + report.faults.len(),
+        // A fault explains why a test has no result; without one it counts.
+        failed: failed.max(usize::from(!report.faults.is_empty())),
         ignored: report.count(&Status::Ignored),
     };
     if count.failed > 0 {
-        explain(&kernel.name, &report, tail.make_contiguous());
+        explain(&kernel.name, &report, &console);
         eprintln!("{}: the whole log: {}", kernel.name, log.display());
     }
     let release = report.release.as_deref().unwrap_or("unknown release");
@@ -78,6 +68,51 @@ pub fn run(repo: &Repo, kernel: &Unpacked, guest: &Guest, limits: Limits) -> Res
         kernel.name, count.passed, count.failed, count.ignored
     );
     Ok(count)
+}
+
+/// A machine that is ready to start.
+struct Boot<'a> {
+    kernel: &'a Unpacked,
+    image: PathBuf,
+    initrd: &'a Path,
+    memory_mib: u64,
+    log: &'a Path,
+    limits: Limits,
+}
+
+impl Boot<'_> {
+    /// Starts it, prints its results as they come, and returns them with the
+    /// last lines of its console.
+    fn listen(&self) -> Result<(Report, Vec<String>)> {
+        let name = &self.kernel.name;
+        let mut report = Report::default();
+        let mut tail = VecDeque::with_capacity(TAIL);
+        let on_line = |port, line: &str| match port {
+            Port::Results => {
+                if let Some(outcome) = report.line(line) {
+                    print_outcome(name, &outcome);
+                }
+            }
+            Port::Console => {
+                if tail.len() == TAIL {
+                    tail.pop_front();
+                }
+                tail.push_back(line.to_owned());
+            }
+        };
+        let Self { image, initrd, memory_mib, log, limits, .. } = self;
+        let end = qemu::boot(image, initrd, *memory_mib, log, *limits, on_line)?;
+
+        let seen = report.outcomes.len();
+        let ran_into = report.running().map(str::to_owned);
+        report.finish();
+        report.outcomes[seen..].iter().for_each(|outcome| print_outcome(name, outcome));
+        report.faults.extend(ended_badly(end, *limits, ran_into.as_deref()));
+        if let Some(panic) = tail.iter().find(|line| line.contains("Kernel panic")) {
+            report.faults.push(format!("the kernel stopped: {}", panic.trim()));
+        }
+        Ok((report, tail.into()))
+    }
 }
 
 fn print_outcome(kernel: &str, Outcome { backend, test, status }: &Outcome) {
