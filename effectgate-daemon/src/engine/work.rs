@@ -222,6 +222,22 @@ impl Work {
         if let Some(other) = self.jobs.values().find(|job| job.cgroup_id == cgroup_id) {
             bail!("the cgroup {} is already job {}", spec.cgroup.display(), other.name);
         }
+        let has = coverage(self.backend());
+        for (class, has) in [
+            (Class::File, has.file),
+            (Class::Exec, has.exec),
+            (Class::Env, has.env),
+            (Class::Net, has.net),
+        ] {
+            ensure!(
+                has >= spec.min_coverage,
+                "the {} backend has coverage `{}` for class {}, but `{}` is the least that is wanted",
+                self.backend().name(),
+                has.name(),
+                class.name(),
+                spec.min_coverage.name()
+            );
+        }
         let entries = spec.policy.roots.entries.iter().enumerate();
         let wanted: Vec<_> = entries
             .map(|(index, entry)| (entry.value.clone().into(), Some(index)))
