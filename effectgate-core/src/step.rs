@@ -40,7 +40,8 @@ pub struct Line {
     pub class: Class,
     pub action: &'static str,
     pub decision: Decision,
-    pub violation: Option<Violation>,
+    /// One for each thing outside the policy that the record speaks of.
+    pub violations: Vec<Violation>,
 }
 
 impl State {

@@ -6,6 +6,7 @@ pub mod commands;
 pub mod engine;
 pub mod exit;
 pub mod observe;
+pub mod report;
 pub mod run;
 pub mod serve;
 pub mod sinks;

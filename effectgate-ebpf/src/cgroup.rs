@@ -5,32 +5,43 @@ use crate::{
         OFF_CGROUP_CSS, OFF_CGROUP_KN, OFF_CSS_CGROUP, OFF_CSS_PARENT, OFF_CSS_SET_CGROUP,
         OFF_KN_ID, OFF_TASK_CGROUPS, Ptr, follow, offset, read,
     },
+    repeat::{GO_ON, STOP, repeat},
     scope::CGROUPS,
 };
 
 /// Levels followed towards the root of the hierarchy.
-const LEVELS: usize = 32;
+const LEVELS: u32 = 32;
 
-/// The job whose cgroup is `cgroup` or an ancestor of it.
-#[inline(never)]
-pub fn job(mut cgroup: Ptr) -> u64 {
-    for _ in 0..LEVELS {
-        let Some(id) = follow(cgroup, &OFF_CGROUP_KN).and_then(|kn| read::<u64>(kn, &OFF_KN_ID))
-        else {
-            return 0;
-        };
-        // SAFETY: a value is a number written once.
-        if let Some(job) = unsafe { CGROUPS.get(id) } {
-            return *job;
-        }
-        let css = cgroup.wrapping_add(offset(&OFF_CGROUP_CSS));
-        let Some(above) = follow(css, &OFF_CSS_PARENT).and_then(|css| follow(css, &OFF_CSS_CGROUP))
-        else {
-            return 0;
-        };
-        cgroup = above;
+struct Climb {
+    cgroup: u64,
+    job: u64,
+}
+
+/// The job whose cgroup is `cgroup` or an ancestor of it; 0 for none.
+#[inline(always)]
+pub fn job(cgroup: Ptr) -> u64 {
+    let mut state = Climb { cgroup: cgroup as u64, job: 0 };
+    repeat(LEVELS, climb, &mut state);
+    state.job
+}
+
+extern "C" fn climb(_: u64, state: *mut Climb) -> i64 {
+    // SAFETY: the state that `repeat` was given.
+    let state = unsafe { &mut *state };
+    let cgroup = state.cgroup as Ptr;
+    let Some(id) = follow(cgroup, &OFF_CGROUP_KN).and_then(|kn| read::<u64>(kn, &OFF_KN_ID)) else {
+        return STOP;
+    };
+    // SAFETY: a value is a number written once.
+    if let Some(job) = unsafe { CGROUPS.get(id) } {
+        state.job = *job;
+        return STOP;
     }
-    0
+    let css = cgroup.wrapping_add(offset(&OFF_CGROUP_CSS));
+    let above = follow(css, &OFF_CSS_PARENT).and_then(|css| follow(css, &OFF_CSS_CGROUP));
+    let Some(above) = above else { return STOP };
+    state.cgroup = above as u64;
+    GO_ON
 }
 
 /// The cgroup v2 of a task.

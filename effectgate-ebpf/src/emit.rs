@@ -22,8 +22,39 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::LostKey,
-    wire::{Header, Span},
+    wire::{ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span},
 };
+
+/// Nobody reads it: it puts the wire's types into the object's BTF, where a
+/// test compares their layout with the one that user space has.
+#[unsafe(no_mangle)]
+pub static WIRE: Wire = Wire {
+    header: zero::<Header>(),
+    file: zero::<FileBody>(),
+    fork: zero::<ForkBody>(),
+    exec: zero::<ExecBody>(),
+    exit: zero::<ExitBody>(),
+    args: zero::<ArgsBody>(),
+    net: zero::<NetBody>(),
+    guard: zero::<GuardBody>(),
+};
+
+const fn zero<T>() -> T {
+    // SAFETY: the wire's types are integers and arrays of them.
+    unsafe { core::mem::zeroed() }
+}
+
+#[repr(C)]
+pub struct Wire {
+    header: Header,
+    file: FileBody,
+    fork: ForkBody,
+    exec: ExecBody,
+    exit: ExitBody,
+    args: ArgsBody,
+    net: NetBody,
+    guard: GuardBody,
+}
 
 /// The ring; the loader may give it another size.
 #[map]

@@ -13,7 +13,7 @@ use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{
         ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, FileObject, ForkBody, GuardBody,
-        PATH_MAX, Span, kind, op,
+        PATH_MAX, kind, op,
     },
 };
 
@@ -28,7 +28,9 @@ use crate::{
     },
     lsm,
     object::{self, Place},
-    open, scope,
+    open,
+    repeat::{GO_ON, STOP, repeat},
+    scope,
 };
 
 /// `sched_process_fork(parent, child)`: before the child runs for the first time.
@@ -151,7 +153,7 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     let Some(record) = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY) else {
         return Some(()); // counted there
     };
-    object::describe(record, Place { at: offset_of!(ExecBody, file), body: BODY }, path, job);
+    object::describe(record, Place { at: offset_of!(ExecBody, file), body: BODY }, path, None, job);
     let start = record.used();
     // A script's interpreter has taken its place; `/dev/fd/N` of execveat and
     // symbolic links are other names of the same file.
@@ -178,30 +180,46 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     Some(())
 }
 
+/// A block of strings in user memory.
+struct Block {
+    start: u64,
+    job: u64,
+    total: u32,
+    class: u32,
+    kind: u16,
+}
+
 /// Sends the block `start..end` of user memory in chunks. The kernel has just
 /// written these pages, so they are there.
-#[inline(never)]
+#[inline(always)]
 fn strings(start: u64, end: u64, job: u64, class: u32, kind: u16) {
-    const BODY: usize = size_of::<ArgsBody>();
     let total = end.wrapping_sub(start) as u32;
-    for chunk in 0..ARGS_CHUNKS_MAX {
-        let offset = (chunk * ARGS_CHUNK) as u32;
-        if offset >= total {
-            break;
-        }
-        let Some(record) = Record::begin(job, class, kind, 0, BODY) else { continue };
-        let left = total - offset;
-        let len = if left >= ARGS_CHUNK as u32 { ARGS_CHUNK as u32 } else { left & 0xfff };
-        let at = record.used();
-        let from = start.wrapping_add(u64::from(offset)) as *const core::ffi::c_void;
-        // SAFETY: the tail has room for ARGS_CHUNK bytes.
-        if unsafe { bpf_probe_read_user(record.tail().cast(), len, from) } == 0 {
-            record.advance(len as usize);
-        }
-        record.put(0, ArgsBody { offset, total, bytes: Span::default() });
-        record.put(offset_of!(ArgsBody, bytes), record.span(at, BODY));
-        record.submit();
+    let mut block = Block { start, job, total, class, kind };
+    repeat(ARGS_CHUNKS_MAX as u32, send_chunk, &mut block);
+}
+
+extern "C" fn send_chunk(chunk: u64, block: *mut Block) -> i64 {
+    const BODY: usize = size_of::<ArgsBody>();
+    // SAFETY: the state that `repeat` was given.
+    let block = unsafe { &*block };
+    let offset = chunk as u32 * ARGS_CHUNK as u32;
+    if offset >= block.total {
+        return STOP;
     }
+    let Some(record) = Record::begin(block.job, block.class, block.kind, 0, BODY) else {
+        return GO_ON;
+    };
+    let left = block.total - offset;
+    let len = if left >= ARGS_CHUNK as u32 { ARGS_CHUNK as u32 } else { left & 0xfff };
+    let at = record.used();
+    let from = block.start.wrapping_add(u64::from(offset)) as *const core::ffi::c_void;
+    // SAFETY: the tail has room for ARGS_CHUNK bytes.
+    if unsafe { bpf_probe_read_user(record.tail().cast(), len, from) } == 0 {
+        record.advance(len as usize);
+    }
+    record.put(0, ArgsBody { offset, total: block.total, bytes: record.span(at, BODY) });
+    record.submit();
+    GO_ON
 }
 
 /// `cgroup_attach_task(dst_cgrp, path, task, threadgroup)`
@@ -256,7 +274,7 @@ fn moved(job: u64, op: u16, task: Ptr) {
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };
-        object::describe(record, place, path, job);
+        object::describe(record, place, path, None, job);
     }
     record.submit();
 }

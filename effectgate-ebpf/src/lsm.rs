@@ -137,11 +137,17 @@ fn settle(job: u64, op: u16, dentry: Ptr) {
     let _ = PENDING.remove(tid);
     let Some(record) = object::begin(job, op) else { return };
     let mnt = pending.mnt as Ptr;
-    object::describe(record, Place::OBJECT, Path { mnt, dentry: pending.dentry as Ptr }, job);
+    object::describe(record, Place::OBJECT, Path { mnt, dentry: pending.dentry as Ptr }, None, job);
     if pending.other == 0 {
         object::none(record, Place::OTHER);
     } else {
-        object::describe(record, Place::OTHER, Path { mnt, dentry: pending.other as Ptr }, job);
+        object::describe(
+            record,
+            Place::OTHER,
+            Path { mnt, dentry: pending.other as Ptr },
+            None,
+            job,
+        );
     }
     record.submit();
 }

@@ -16,6 +16,7 @@ mod lsm;
 mod net;
 mod object;
 mod open;
+mod repeat;
 mod scope;
 mod syscall;
 mod walk;

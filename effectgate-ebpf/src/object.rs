@@ -41,13 +41,6 @@ impl Place {
     pub const OTHER: Place = Place { at: size_of::<FileObject>(), body: size_of::<FileBody>() };
 }
 
-/// Writes the object at `path`, judged for `job`, into the record.
-#[inline(always)]
-pub fn describe(record: Record, place: Place, path: Path, job: u64) {
-    let object = inspect(&record, place.body, path.mnt, path.dentry, job);
-    record.put(place.at, object);
-}
-
 /// A string in the memory of the process.
 #[derive(Clone, Copy)]
 pub struct Name {
@@ -56,25 +49,28 @@ pub struct Name {
     pub max: u32,
 }
 
-/// Writes an object that is known only by the arguments of a system call: the
-/// directory `base` and the string `name`.
+/// Writes an object into the record: what is at `path`, judged for `job`; with
+/// a name, what that says from there, which is no more than an argument.
 #[inline(always)]
-pub fn describe_argument(record: Record, place: Place, base: Path, name: Name, job: u64) {
-    let mut object = inspect(&record, place.body, base.mnt, base.dentry, job);
-    let start = record.used();
-    // SAFETY: the tail has room for PATH_MAX bytes.
-    let len =
-        unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.at.cast()) };
-    if len > 0 {
-        // Without the NUL; `len` counts it.
-        let len = (len as u32 - 1) & (PATH_MAX as u32 - 1);
-        record
-            .advance(if len > name.max { name.max & (PATH_MAX as u32 - 1) } else { len } as usize);
-    } else {
-        object.flags |= obj::PATH_UNREADABLE | obj::UNKNOWN;
+pub fn describe(record: Record, place: Place, path: Path, name: Option<Name>, job: u64) {
+    let mut object = inspect(&record, place.body, path.mnt, path.dentry, job);
+    if let Some(name) = name {
+        let start = record.used();
+        // SAFETY: the tail has room for PATH_MAX bytes.
+        let len = unsafe {
+            bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.at.cast())
+        };
+        if len > 0 {
+            // Without the NUL; `len` counts it.
+            let len = (len as u32 - 1) & (PATH_MAX as u32 - 1);
+            let max = name.max & (2 * PATH_MAX as u32 - 1);
+            record.advance(if len > max { max } else { len } as usize);
+        } else {
+            object.flags |= obj::PATH_UNREADABLE | obj::UNKNOWN;
+        }
+        object.flags |= obj::ARGUMENT;
+        object.name = record.span(start, place.body);
     }
-    object.flags |= obj::ARGUMENT;
-    object.name = record.span(start, place.body);
     record.put(place.at, object);
 }
 
@@ -82,7 +78,7 @@ pub fn describe_argument(record: Record, place: Place, base: Path, name: Name, j
 #[inline(always)]
 pub fn record_one(job: u64, op: u16, path: Path) {
     if let Some(record) = begin(job, op) {
-        describe(record, Place::OBJECT, path, job);
+        describe(record, Place::OBJECT, path, None, job);
         none(record, Place::OTHER);
         record.submit();
     }

@@ -55,7 +55,7 @@ pub fn opened(file: Ptr, job: u64) {
         op::OPEN_READ
     };
     let Some(record) = object::begin(job, op) else { return };
-    object::describe(record, Place::OBJECT, path, job);
+    object::describe(record, Place::OBJECT, path, None, job);
     object::none(record, Place::OTHER);
     record.put(offset_of!(FileBody, f_mode), mode);
     record.put(offset_of!(FileBody, f_flags), read::<u32>(file, &OFF_FILE_FLAGS).unwrap_or(0));

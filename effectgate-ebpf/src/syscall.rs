@@ -138,97 +138,132 @@ fn guard(job: u64, op: u16, value: u32) {
 
 /// How the arguments of a system call name what it changed.
 #[derive(Clone, Copy)]
-enum Shape {
-    /// The descriptor that was returned.
-    Opened,
+enum Named {
+    /// Nothing.
+    Nothing,
     /// A descriptor.
     File(u64),
-    /// A directory descriptor and a name.
-    Name(u64, u64),
-    /// The same twice.
-    Names(u64, u64, u64, u64),
-    /// A descriptor that gets a directory descriptor and a name.
-    Linked(u64, u64, u64),
-    /// A socket address that may be a path, and its length.
-    Socket(u64, u64),
+    /// A directory descriptor and a string.
+    At(u64, Name),
 }
 
 /// Decides first and acts once: the verifier follows every call of the walks,
 /// so there must be few.
 #[inline(always)]
 fn returned(call: &Call) {
+    use Named::{At, File, Nothing};
     let [a, b, c, d, e] = call.args;
-    let cwd = AT_FDCWD as u32 as u64;
+    let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
-    let (op, shape) = match call.nr {
+    let (op, object, other) = match call.nr {
         nr::OPEN | nr::CREAT | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
-            (0, Shape::Opened)
+            match descriptor(call.task, call.ret as u64) {
+                Some(file) => open::opened(file, call.job),
+                // Closed by another thread in the meantime.
+                None => emit::lost(call.job, class::FILE),
+            }
+            return;
         }
-        nr::FTRUNCATE => (op::TRUNCATE, Shape::File(a)),
-        nr::FCHMOD => (op::CHMOD, Shape::File(a)),
-        nr::FCHOWN => (op::CHOWN, Shape::File(a)),
-        nr::TRUNCATE => (op::TRUNCATE, Shape::Name(cwd, a)),
-        nr::CHMOD => (op::CHMOD, Shape::Name(cwd, a)),
-        nr::FCHMODAT => (op::CHMOD, Shape::Name(a, b)),
+        nr::FTRUNCATE => (op::TRUNCATE, File(a), Nothing),
+        nr::FCHMOD => (op::CHMOD, File(a), Nothing),
+        nr::FCHOWN => (op::CHOWN, File(a), Nothing),
+        nr::TRUNCATE => (op::TRUNCATE, At(cwd, name(a)), Nothing),
+        nr::CHMOD => (op::CHMOD, At(cwd, name(a)), Nothing),
+        nr::FCHMODAT => (op::CHMOD, At(a, name(b)), Nothing),
         nr::FCHMODAT2 => {
             flags = d & AT_SYMLINK_NOFOLLOW;
-            (op::CHMOD, Shape::Name(a, b))
+            (op::CHMOD, At(a, name(b)), Nothing)
         }
-        nr::CHOWN => (op::CHOWN, Shape::Name(cwd, a)),
+        nr::CHOWN => (op::CHOWN, At(cwd, name(a)), Nothing),
         nr::LCHOWN => {
             flags = AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, Shape::Name(cwd, a))
+            (op::CHOWN, At(cwd, name(a)), Nothing)
         }
         nr::FCHOWNAT => {
             flags = e & AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, Shape::Name(a, b))
+            (op::CHOWN, At(a, name(b)), Nothing)
         }
-        nr::MKNOD => (op::CREATE, Shape::Name(cwd, a)),
-        nr::MKNODAT => (op::CREATE, Shape::Name(a, b)),
-        nr::MKDIR => (op::MKDIR, Shape::Name(cwd, a)),
-        nr::MKDIRAT => (op::MKDIR, Shape::Name(a, b)),
-        nr::RMDIR => (op::RMDIR, Shape::Name(cwd, a)),
-        nr::UNLINK => (op::UNLINK, Shape::Name(cwd, a)),
-        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, Shape::Name(a, b)),
-        nr::UNLINKAT => (op::UNLINK, Shape::Name(a, b)),
-        nr::SYMLINK => (op::SYMLINK, Shape::Name(cwd, b)),
-        nr::SYMLINKAT => (op::SYMLINK, Shape::Name(b, c)),
-        nr::RENAME => (op::RENAME, Shape::Names(cwd, a, cwd, b)),
-        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, Shape::Names(a, b, c, d)),
-        nr::LINK => (op::LINK, Shape::Names(cwd, a, cwd, b)),
+        nr::MKNOD => (op::CREATE, At(cwd, name(a)), Nothing),
+        nr::MKNODAT => (op::CREATE, At(a, name(b)), Nothing),
+        nr::MKDIR => (op::MKDIR, At(cwd, name(a)), Nothing),
+        nr::MKDIRAT => (op::MKDIR, At(a, name(b)), Nothing),
+        nr::RMDIR => (op::RMDIR, At(cwd, name(a)), Nothing),
+        nr::UNLINK => (op::UNLINK, At(cwd, name(a)), Nothing),
+        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, At(a, name(b)), Nothing),
+        nr::UNLINKAT => (op::UNLINK, At(a, name(b)), Nothing),
+        nr::SYMLINK => (op::SYMLINK, At(cwd, name(b)), Nothing),
+        nr::SYMLINKAT => (op::SYMLINK, At(b, name(c)), Nothing),
+        nr::RENAME => (op::RENAME, At(cwd, name(a)), At(cwd, name(b))),
+        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, At(a, name(b)), At(c, name(d))),
+        nr::LINK => (op::LINK, At(cwd, name(a)), At(cwd, name(b))),
         nr::LINKAT => match own_descriptor(e, b) {
-            Some(fd) => (op::LINK, Shape::Linked(fd, c, d)),
+            Some(fd) => (op::LINK, File(fd), At(c, name(d))),
             None => {
                 flags = e & AT_SYMLINK_FOLLOW;
-                (op::LINK, Shape::Names(a, b, c, d))
+                (op::LINK, At(a, name(b)), At(c, name(d)))
             }
         },
-        nr::BIND => (op::CREATE, Shape::Socket(b, c)),
-        nr::IO_URING_SETUP => {
-            guard(call.job, op::IO_URING, 0);
-            return;
-        }
+        nr::BIND => match bound_path(b, c) {
+            Some(path) => (op::CREATE, At(cwd, path), Nothing),
+            None => return,
+        },
+        nr::IO_URING_SETUP => return guard(call.job, op::IO_URING, 0),
         _ => return,
     };
-    match shape {
-        Shape::Opened => match descriptor(call.task, call.ret as u64) {
-            Some(file) => open::opened(file, call.job),
-            // Closed by another thread in the meantime.
-            None => emit::lost(call.job, class::FILE),
-        },
-        Shape::File(fd) => match descriptor(call.task, fd).and_then(open::path_of) {
-            Some(path) => object::record_one(call.job, op, path),
-            None => emit::lost(call.job, class::FILE),
-        },
-        Shape::Name(directory, name) => {
-            named(call, op, flags as u32, (directory, name), None);
-        }
-        Shape::Names(directory, name, other, new) => {
-            named(call, op, flags as u32, (directory, name), Some((other, new)));
-        }
-        Shape::Linked(fd, directory, name) => linked(call, fd, (directory, name)),
-        Shape::Socket(address, len) => bound(call, address, len),
+    let Some(record) = object::begin(call.job, op) else { return };
+    record.put(offset_of!(FileBody, f_flags), flags as u32);
+    describe(call, record, Place::OBJECT, object);
+    describe(call, record, Place::OTHER, other);
+    record.submit();
+}
+
+/// Out of line: the verifier is to meet it twice, not once a system call.
+#[inline(never)]
+fn describe(call: &Call, record: Record, place: Place, named: Named) {
+    let (path, name) = match named {
+        Named::Nothing => return object::none(record, place),
+        Named::File(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
+        Named::At(directory, name) => (base(call, directory, name), Some(name)),
+    };
+    match (path, name) {
+        (None, _) => object::unknown(record, place),
+        (Some(path), name) => object::describe(record, place, path, name, call.job),
     }
+}
+
+/// Where a string starts from.
+#[inline(always)]
+fn base(call: &Call, directory: u64, name: Name) -> Option<Path> {
+    // SAFETY: the helper checks the address; a string that cannot be read is
+    // found out when all of it is read.
+    let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
+    if first != b'/' && directory as u32 as i32 != AT_FDCWD {
+        return descriptor(call.task, u64::from(directory as u32)).and_then(open::path_of);
+    }
+    let fs = follow(call.task, &OFF_TASK_FS)?;
+    if first == b'/' {
+        Some(Path { mnt: follow(fs, &OFF_FS_ROOT_MNT)?, dentry: follow(fs, &OFF_FS_ROOT_DENTRY)? })
+    } else {
+        Some(Path { mnt: follow(fs, &OFF_FS_PWD_MNT)?, dentry: follow(fs, &OFF_FS_PWD_DENTRY)? })
+    }
+}
+
+#[inline(always)]
+fn name(at: u64) -> Name {
+    Name { at: at as Ptr, max: PATH_MAX as u32 }
+}
+
+/// The path of a Unix socket's address: binding it makes a new file. One
+/// without a name, or with an abstract one, is no file.
+#[inline(always)]
+fn bound_path(address: u64, len: u64) -> Option<Name> {
+    let at = address as *const u16;
+    // SAFETY: the helper checks the address.
+    let family = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
+    let path = at.wrapping_add(1).cast::<u8>();
+    // SAFETY: as above.
+    let first = unsafe { bpf_probe_read_user(path) }.unwrap_or(0);
+    (family == AF_UNIX && len > 2 && first != 0).then(|| Name { at: path, max: len as u32 - 2 })
 }
 
 /// The descriptor that `linkat(…, "/proc/self/fd/N", …, AT_SYMLINK_FOLLOW)`
@@ -258,36 +293,6 @@ fn own_descriptor(flags: u64, name: u64) -> Option<u64> {
     None
 }
 
-#[inline(always)]
-fn linked(call: &Call, fd: u64, to: (u64, u64)) {
-    let Some(path) = descriptor(call.task, fd).and_then(open::path_of) else {
-        return emit::lost(call.job, class::FILE);
-    };
-    let Some(record) = object::begin(call.job, op::LINK) else { return };
-    object::describe(record, Place::OBJECT, path, call.job);
-    argument(call, record, Place::OTHER, to.0, name(to.1));
-    record.submit();
-}
-
-/// A Unix socket bound to a path is a new file there.
-#[inline(always)]
-fn bound(call: &Call, address: u64, len: u64) {
-    let at = address as *const u16;
-    // SAFETY: the helper checks the address.
-    let family = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
-    // SAFETY: as above.
-    let first = unsafe { bpf_probe_read_user(at.wrapping_add(1).cast::<u8>()) }.unwrap_or(0);
-    // Without a name, or with an abstract one, which is no file.
-    if family != AF_UNIX || len <= 2 || first == 0 {
-        return;
-    }
-    let Some(record) = object::begin(call.job, op::CREATE) else { return };
-    let name = Name { at: at.wrapping_add(1).cast(), max: len as u32 - 2 };
-    argument(call, record, Place::OBJECT, u64::from(AT_FDCWD as u32), name);
-    object::none(record, Place::OTHER);
-    record.submit();
-}
-
 /// The open file of descriptor `fd`.
 #[inline(always)]
 fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
@@ -301,50 +306,5 @@ fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
     match file {
         Ok(0) | Err(_) => None,
         Ok(file) => Some(file as Ptr),
-    }
-}
-
-#[inline(always)]
-fn named(call: &Call, op: u16, flags: u32, object: (u64, u64), other: Option<(u64, u64)>) {
-    let Some(record) = object::begin(call.job, op) else { return };
-    record.put(offset_of!(FileBody, f_flags), flags);
-    argument(call, record, Place::OBJECT, object.0, name(object.1));
-    match other {
-        Some(other) => argument(call, record, Place::OTHER, other.0, name(other.1)),
-        None => object::none(record, Place::OTHER),
-    }
-    record.submit();
-}
-
-#[inline(always)]
-fn name(at: u64) -> Name {
-    Name { at: at as Ptr, max: PATH_MAX as u32 }
-}
-
-#[inline(always)]
-fn argument(call: &Call, record: Record, place: Place, directory: u64, name: Name) {
-    // SAFETY: the helper checks the address; a name that cannot be read is
-    // found out when all of it is read.
-    let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
-    let base = if first == b'/' {
-        follow(call.task, &OFF_TASK_FS).and_then(|fs| {
-            Some(Path {
-                mnt: follow(fs, &OFF_FS_ROOT_MNT)?,
-                dentry: follow(fs, &OFF_FS_ROOT_DENTRY)?,
-            })
-        })
-    } else if directory as u32 as i32 == AT_FDCWD {
-        follow(call.task, &OFF_TASK_FS).and_then(|fs| {
-            Some(Path {
-                mnt: follow(fs, &OFF_FS_PWD_MNT)?,
-                dentry: follow(fs, &OFF_FS_PWD_DENTRY)?,
-            })
-        })
-    } else {
-        descriptor(call.task, directory as u32 as u64).and_then(open::path_of)
-    };
-    match base {
-        Some(base) => object::describe_argument(record, place, base, name, call.job),
-        None => object::unknown(record, place),
     }
 }

@@ -1,13 +1,7 @@
 //! Walks from a directory entry towards the root: once inside its file system
 //! to find a granted root, once across mounts for the path that people read.
 
-use core::ffi::c_void;
-
-use aya_ebpf::{
-    helpers::generated::{bpf_loop, bpf_probe_read_kernel_str},
-    macros::map,
-    maps::HashMap,
-};
+use aya_ebpf::{helpers::generated::bpf_probe_read_kernel_str, macros::map, maps::HashMap};
 use effectgate_common::{
     maps::{Grant, Root},
     wire::{PATH_MAX, WALK_MAX, obj},
@@ -19,6 +13,7 @@ use crate::{
         OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_PARENT, OFF_INODE_INO, OFF_MOUNT_MNT,
         OFF_MOUNT_MOUNTPOINT, OFF_MOUNT_PARENT, OFF_VFSMOUNT_ROOT, Ptr, follow, offset, read,
     },
+    repeat::{GO_ON, STOP, repeat},
 };
 
 /// Roots by inode pointer; the daemon holds each directory open, so the
@@ -32,24 +27,6 @@ pub static GRANTS: HashMap<Grant, u8> = HashMap::with_max_entries(65536, 0);
 
 /// A name is at most 255 bytes and a NUL on every file system (`NAME_MAX`).
 const NAME: u32 = 256;
-
-/// What a step of a walk answers to `bpf_loop`.
-const GO_ON: i64 = 0;
-const STOP: i64 = 1;
-
-/// The verifier reads a `bpf_loop` body a few times, a plain loop once an
-/// iteration: with both walks in thirty programs that is the difference
-/// between milliseconds and seconds of loading.
-type Step<T> = extern "C" fn(u64, *mut T) -> i64;
-
-#[inline(always)]
-fn walk<T>(step: Step<T>, state: &mut T) {
-    // SAFETY: `step` is a function of this object with the signature that the
-    // helper calls, and `state` outlives the call.
-    unsafe {
-        bpf_loop(WALK_MAX as u32, step as *mut c_void, (&raw mut *state).cast(), 0);
-    }
-}
 
 struct RootWalk {
     dentry: u64,
@@ -66,12 +43,12 @@ struct RootWalk {
 pub fn root(dentry: Ptr, job: u64) -> u64 {
     const UNKNOWN: u64 = (obj::UNKNOWN as u64) << 32;
     let mut state = RootWalk { dentry: dentry as u64, job, found: UNKNOWN };
-    walk(root_step, &mut state);
+    repeat(WALK_MAX as u32, root_step, &mut state);
     state.found
 }
 
 extern "C" fn root_step(_: u64, state: *mut RootWalk) -> i64 {
-    // SAFETY: the state that `walk` was given.
+    // SAFETY: the state that `repeat` was given.
     let state = unsafe { &mut *state };
     let dentry = state.dentry as Ptr;
     let Some(inode) = read::<u64>(dentry, &OFF_DENTRY_INODE) else { return STOP };
@@ -114,12 +91,12 @@ pub fn path(record: &Record, vfsmount: Ptr, dentry: Ptr) -> u32 {
         start: record.used() as u64,
         flags: obj::PATH_TRUNCATED,
     };
-    walk(path_step, &mut state);
+    repeat(WALK_MAX as u32, path_step, &mut state);
     state.flags
 }
 
 extern "C" fn path_step(_: u64, state: *mut PathWalk) -> i64 {
-    // SAFETY: the state that `walk` was given.
+    // SAFETY: the state that `repeat` was given.
     let state = unsafe { &mut *state };
     match climb(state) {
         Some(flags) => {

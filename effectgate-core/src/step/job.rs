@@ -36,7 +36,7 @@ struct Draft {
     action: Action,
     object: Value,
     /// The object in a violation's line.
-    shown: String,
+    shown: Vec<String>,
     process: Option<Process>,
     judgement: Judgement,
     coverage: Option<Coverage>,
@@ -179,24 +179,28 @@ impl Job {
         if let Some(doubt) = judgement.doubt() {
             self.tally.doubt(doubt);
         }
-        let violation = judgement.is_violation().then(|| Violation {
-            class,
-            action: action.name(),
-            object: shown,
-            program: process.as_ref().and_then(|process| process.exe.clone()),
-            rule: judgement.rule,
-            decision,
-            coverage,
-            seq,
-            count: 1,
-            process,
-        });
-        if let Some(violation) = &violation {
+        let touched = if judgement.is_violation() { shown } else { Vec::new() };
+        let violations: Vec<Violation> = touched
+            .into_iter()
+            .map(|object| Violation {
+                class,
+                action: action.name(),
+                object,
+                program: process.as_ref().and_then(|process| process.exe.clone()),
+                rule: judgement.rule.clone(),
+                decision,
+                coverage,
+                seq,
+                count: 1,
+                process: process.clone(),
+            })
+            .collect();
+        for violation in &violations {
             self.tally.violation(violation);
         }
         let job: JobId = self.started.job;
         let action = action.name();
-        out.push(Line { job, seq, bytes, class, action, decision, violation });
+        out.push(Line { job, seq, bytes, class, action, decision, violations });
     }
 }
 
@@ -206,7 +210,7 @@ fn own(ts: UnixNanos, action: GuardAction, object: Value, finding: Finding) -> D
         ts,
         action: Action::Guard(action),
         object,
-        shown: String::new(),
+        shown: Vec::new(),
         process: None,
         judgement: Judgement { rule: Rule::of_every_policy("observer"), finding },
         coverage: None,

@@ -40,10 +40,10 @@ pub fn job(args: Job, format: Format) -> Outcomes {
         Answer::Ok(value) => value,
         Answer::Error { message, code } => return Err(Failure { code, error: anyhow!(message) }),
     };
-    if format == Format::Json {
-        print_json(&value)?;
-    } else {
-        print(&text(&request, &value));
+    match (format, &request) {
+        (Format::Json, Request::Finish { .. }) => print_json(&value["verdict"])?,
+        (Format::Json, _) => print_json(&value)?,
+        (Format::Text, _) => print(&text(&request, &value)),
     }
     Ok(match request {
         Request::Finish { .. } => exit::of_verdict(outcome(&value).code(exit::OBSERVER)?, None),
@@ -63,8 +63,8 @@ fn ask(socket: &Path, request: &Request) -> Result<Answer> {
     serde_json::from_str(&answer).context("the daemon's answer makes no sense")
 }
 
-fn outcome(verdict: &Value) -> Result<Outcome> {
-    let name = verdict["verdict"].as_str().and_then(Outcome::from_name);
+fn outcome(answer: &Value) -> Result<Outcome> {
+    let name = answer["verdict"]["verdict"].as_str().and_then(Outcome::from_name);
     name.context("the daemon's answer holds no verdict")
 }
 
@@ -89,29 +89,6 @@ fn text(request: &Request, value: &Value) -> String {
         Request::Start(_) => format!("{}\n", word(&value["job"])),
         Request::Status { .. } => row(value),
         Request::List {} => value.as_array().into_iter().flatten().map(row).collect(),
-        Request::Finish { .. } => {
-            let violations = value["violations"].as_array().map_or(&[][..], Vec::as_slice);
-            let lost: u64 = value["lost"]
-                .as_object()
-                .map(|lost| lost.values().filter_map(Value::as_u64).sum())
-                .unwrap_or_default();
-            let mut text = String::new();
-            for violation in violations {
-                text.push_str(&format!(
-                    "{} {} {} by {}: {}\n",
-                    word(&violation["class"]),
-                    word(&violation["action"]),
-                    word(&violation["object"]),
-                    word(&violation["program"]),
-                    word(&violation["rule"]["name"]),
-                ));
-            }
-            text + &format!(
-                "verdict: {} ({} violation{}, {lost} lost)\n",
-                word(&value["verdict"]),
-                violations.len(),
-                if violations.len() == 1 { "" } else { "s" },
-            )
-        }
+        Request::Finish { .. } => value["text"].as_str().unwrap_or_default().to_owned(),
     }
 }

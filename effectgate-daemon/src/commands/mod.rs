@@ -17,6 +17,7 @@ use effectgate_core::Verdict;
 use crate::{
     cli::{Cli, Command, Format},
     exit::{self, Code, Outcomes},
+    report,
 };
 
 /// Does what the command line says.
@@ -54,34 +55,11 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
 
 /// A verdict: in text, each violation on a line, and the verdict last.
 fn print_verdict(verdict: &Verdict, format: Format) -> Result<(), exit::Failure> {
-    if format == Format::Json {
-        return print_json(verdict);
-    }
-    let mut text = String::new();
-    for violation in &verdict.violations {
-        text.push_str(&format!("{violation}\n"));
-        if let Some(process) = &violation.process {
-            text.push_str(&format!("  {}\n", lineage(process)));
+    match format {
+        Format::Json => print_json(verdict),
+        Format::Text => {
+            print(&report::text(verdict));
+            Ok(())
         }
     }
-    if verdict.violations_unlisted > 0 {
-        text.push_str(&format!("and {} more violations\n", verdict.violations_unlisted));
-    }
-    if verdict.verdict == effectgate_core::Outcome::Indeterminate {
-        for reason in &verdict.reasons {
-            text.push_str(&format!("indeterminate: {reason}\n"));
-        }
-    }
-    text.push_str(&format!("{verdict}\n"));
-    print(&text);
-    Ok(())
-}
-
-/// `process 12 cc (1000) < sh (11) < make (10)`
-fn lineage(process: &effectgate_core::process::Process) -> String {
-    let mut text = format!("process {} {}", process.pid, process.comm);
-    for ancestor in &process.ancestry {
-        text.push_str(&format!(" < {} {}", ancestor.pid, ancestor.comm));
-    }
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -35,7 +35,7 @@ impl Job {
     /// nobody could tell any more what it did.
     pub fn write(&mut self, line: &Line) {
         self.records += 1;
-        self.violations += u64::from(line.violation.is_some());
+        self.violations += line.violations.len() as u64;
         let Some(evidence) = self.evidence.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };

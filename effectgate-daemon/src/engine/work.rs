@@ -39,6 +39,9 @@ const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
 const TICK: Duration = Duration::from_secs(1);
 
+/// The classes in which the canary was heard, and those in which not.
+type Heard = (Vec<Class>, Vec<Class>);
+
 pub struct Work {
     kernel: Kernel,
     attributor: Attributor,
@@ -48,6 +51,8 @@ pub struct Work {
     last: JobId,
     cage: Cage,
     bird: Option<canary::Bird>,
+    /// When the canary last spoke, and what of it was heard and what not.
+    heard: Option<(Instant, Heard)>,
     metrics: Arc<Metrics>,
     host: String,
     release: String,
@@ -87,6 +92,7 @@ impl Work {
             last: 0,
             cage: Cage::make(&own)?,
             bird: None,
+            heard: None,
             metrics: Arc::clone(metrics),
             host: uname.nodename().to_string_lossy().into_owned(),
             release: uname.release().to_string_lossy().into_owned(),
@@ -193,8 +199,13 @@ impl Work {
         verdict
     }
 
-    /// Proves that effects of every class are seen.
-    fn canary(&mut self) -> Result<(Vec<Class>, Vec<Class>)> {
+    /// Proves that effects of every class are seen, unless that has just been done.
+    fn canary(&mut self) -> Result<Heard> {
+        if let Some((at, heard)) = &self.heard
+            && at.elapsed() < TICK
+        {
+            return Ok(heard.clone());
+        }
         let bird = self.cage.release()?;
         self.bird = Some(bird);
         while self.bird.as_ref().is_some_and(|bird| !bird.done()) {
@@ -203,7 +214,9 @@ impl Work {
             }
         }
         let bird = self.bird.take().context("the canary is awaited here only")?;
-        Ok((bird.seen(), bird.missing()))
+        let heard = (bird.seen(), bird.missing());
+        self.heard = Some((Instant::now(), heard.clone()));
+        Ok(heard)
     }
 
     fn start(&mut self, spec: JobSpec) -> Result<JobId> {

@@ -92,8 +92,10 @@ impl Kernel {
             .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
         let kernel = version()?;
         for hook in HOOKS.iter().filter(|hook| hook.attached(lsm, kernel)) {
+            let at = std::time::Instant::now();
             attach(&mut bpf, hook, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
+            tracing::debug!(program = hook.program, verified = verified(&bpf, hook), took = ?at.elapsed(), "attached");
         }
         let ring = RingBuf::try_from(bpf.take_map("RING").context("the object has no RING map")?)?;
         Ok(Kernel { bpf, ring, backend })
@@ -312,6 +314,18 @@ fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()> {
     Ok(())
 }
 
+/// Instructions that the verifier went through.
+fn verified(bpf: &Ebpf, hook: &Hook) -> Option<u32> {
+    let info = match bpf.program(hook.program)? {
+        Program::BtfTracePoint(program) => program.info(),
+        Program::Lsm(program) => program.info(),
+        Program::CgroupSockAddr(program) => program.info(),
+        Program::CgroupSock(program) => program.info(),
+        _ => return None,
+    };
+    info.ok()?.verified_instruction_count()
+}
+
 /// The verifier's log is long; its end says why.
 fn loaded(result: Result<(), ProgramError>) -> Result<()> {
     match result {
@@ -332,4 +346,52 @@ fn bytes16<T: IntoBytes + zerocopy::Immutable>(value: &T) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(value.as_bytes());
     bytes
+}
+
+/// The third proof of the wire ABI: what the compiler of the kernel programs
+/// laid out is what this one did.
+#[cfg(all(test, kernel_object))]
+mod tests {
+    use effectgate_common::wire::LAYOUTS;
+    use object::{Object, ObjectSection};
+
+    use super::*;
+
+    #[test]
+    fn the_objects_layouts_are_these() {
+        let file = object::File::parse(OBJECT).expect("the object is ELF");
+        let section = file.section_by_name(".BTF").expect("the object has BTF");
+        let btf = btf::Btf::parse(section.data().expect("it is there")).expect("it parses");
+        for layout in LAYOUTS {
+            assert_eq!(btf.size(layout.name).expect(layout.name), layout.size as u64);
+            for (field, offset) in layout.fields {
+                let found = btf.offset(layout.name, field).expect(field);
+                assert_eq!(found, *offset as u64, "{}.{field}", layout.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_object_has_every_program_of_the_table_and_no_other() {
+        let file = object::File::parse(OBJECT).expect("the object is ELF");
+        let object = programs(&file);
+        let table: std::collections::BTreeSet<_> =
+            HOOKS.iter().map(|hook| hook.program.to_owned()).collect();
+        assert_eq!(object, table);
+    }
+
+    fn programs(file: &object::File<'_>) -> std::collections::BTreeSet<String> {
+        use object::{ObjectSymbol, SymbolKind, SymbolSection};
+        file.symbols()
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_global())
+            .filter(|symbol| match symbol.section() {
+                SymbolSection::Section(index) => file
+                    .section_by_index(index)
+                    .and_then(|section| section.name().map(|name| name != ".text"))
+                    .unwrap_or(false),
+                _ => false,
+            })
+            .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+            .collect()
+    }
 }

@@ -49,6 +49,12 @@ impl Config {
         let Some(file) = file else { return Ok(Config::default()) };
         let what = || format!("configuration {}", file.display());
         let bytes = fs::read(file).with_context(what)?;
+        // serde would take a list of the values in order as well.
+        ensure!(
+            bytes.trim_ascii_start().starts_with(b"{"),
+            "configuration {}: is no JSON object",
+            file.display()
+        );
         let config: Config = serde_json::from_slice(&bytes).with_context(what)?;
         config.backend().with_context(what)?;
         ensure!(

@@ -24,6 +24,7 @@ use crate::{
     engine::{Engine, JobSpec},
     exit,
     observe::proc,
+    report,
 };
 
 /// Everything that a request needs.
@@ -164,7 +165,8 @@ impl Jobs {
         let status = self.find(job)?;
         let killed = clear(Path::new(&status.cgroup), peer.unwrap_or(0) as u32)?;
         let notices = if killed > 0 { vec![Notice::Leftovers { killed }] } else { Vec::new() };
-        Ok(serde_json::to_value(self.engine.finish_job(job, None, notices)?)?)
+        let verdict = self.engine.finish_job(job, None, notices)?;
+        Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
     }
 
     fn status(&self, job: JobId) -> Result<Value> {

@@ -86,7 +86,7 @@ impl Metrics {
     pub fn line(&self, line: &Line) {
         let labels = [line.class.name(), line.decision.name()];
         self.effects.with_label_values(&labels).inc();
-        if let Some(violation) = &line.violation {
+        for violation in &line.violations {
             self.violations.with_label_values(&[&violation.rule.name]).inc();
         }
     }
