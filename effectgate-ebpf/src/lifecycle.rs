@@ -9,6 +9,7 @@ use aya_ebpf::{
     macros::btf_tracepoint,
     programs::BtfTracePointContext,
 };
+use aya_log_ebpf::debug;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{
@@ -118,6 +119,7 @@ pub fn task_exec(ctx: BtfTracePointContext) -> i32 {
     let old_tid: u32 = ctx.arg(1);
     let bprm: Ptr = ctx.arg(2);
     let Some(job) = relabel(old_tid) else { return 0 };
+    debug!(&ctx, "thread {} of job {} runs another program", scope::tid(), job);
     // SAFETY: no arguments.
     let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
     if executed(task, bprm, job).is_none() {
@@ -227,12 +229,14 @@ extern "C" fn send_chunk(chunk: u64, block: *mut Block) -> i64 {
 pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
     let destination: Ptr = ctx.arg(0);
     let task: Ptr = ctx.arg(2);
-    attached(destination, task);
+    if let Some((tid, job)) = attached(destination, task) {
+        debug!(&ctx, "thread {} moved to the cgroup of job {} (0: of none)", tid, job);
+    }
     0
 }
 
 #[inline(always)]
-fn attached(destination: Ptr, task: Ptr) -> Option<()> {
+fn attached(destination: Ptr, task: Ptr) -> Option<(u32, u64)> {
     let tid: u32 = read(task, &OFF_TASK_PID)?;
     let job = cgroup::job(destination);
     match scope::label(tid) {
@@ -248,7 +252,7 @@ fn attached(destination: Ptr, task: Ptr) -> Option<()> {
         }
         _ => {}
     }
-    Some(())
+    Some((tid, job))
 }
 
 /// Reports a move, with what the moved process is: it may be gone before user

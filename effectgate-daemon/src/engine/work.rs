@@ -175,6 +175,7 @@ impl Work {
         for event in events {
             self.event(event);
         }
+        self.kernel.diagnose();
         count
     }
 

@@ -17,6 +17,7 @@ use aya::{
     },
     util::KernelVersion,
 };
+use aya_log::EbpfLogger;
 use effectgate_common::{
     hooks::{Attach, HOOKS, Hook},
     maps::{Grant, LostKey, Registrar, Root, Task, class},
@@ -38,6 +39,8 @@ pub const RING_BYTES: u32 = 16 << 20;
 pub struct Kernel {
     bpf: Ebpf,
     ring: RingBuf<MapData>,
+    /// What the programs themselves have to say, when it was asked for.
+    diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
     pub backend: Backend,
 }
 
@@ -79,6 +82,10 @@ impl Kernel {
         for (symbol, value) in &offsets {
             loader.override_global(symbol, value, true);
         }
+        // Frozen with the offsets: when it is off, the verifier removes it.
+        let asked = tracing::enabled!(tracing::Level::TRACE);
+        let level: u8 = if asked { aya_log::Level::Trace as u8 } else { 0 };
+        loader.override_global(aya_log::LEVEL, &level, true);
         let cpus = aya::util::nr_cpus().map_err(|(what, error)| {
             anyhow::Error::new(error).context(format!("cannot read {what}"))
         })?;
@@ -98,7 +105,15 @@ impl Kernel {
             tracing::debug!(program = hook.program, verified = verified(&bpf, hook), took = ?at.elapsed(), "attached");
         }
         let ring = RingBuf::try_from(bpf.take_map("RING").context("the object has no RING map")?)?;
-        Ok(Kernel { bpf, ring, backend })
+        let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
+        Ok(Kernel { bpf, ring, diagnostics, backend })
+    }
+
+    /// Passes on what the programs logged (with `-vv`).
+    pub fn diagnose(&mut self) {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.flush();
+        }
     }
 
     /// The ring, to be drained.
