@@ -101,10 +101,17 @@ impl Daemon {
 }
 
 impl Drop for Daemon {
+    /// Asked to end, so that it removes what it made.
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            wait::signal(self.child.id(), libc::SIGTERM);
+            let child = &mut self.child;
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                wait::exit(child, "the daemon");
+            }));
+            if ended.is_err() {
+                eprintln!("the daemon had to be killed");
+            }
         }
     }
 }

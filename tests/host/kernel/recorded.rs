@@ -47,6 +47,24 @@ fn exec_by_descriptor() {
     assert!(execs.iter().all(|exec| record::path(exec) == trigger()), "{}", outcome.story());
 }
 
+/// The name it was called by is not the file that runs.
+#[test]
+fn exec_by_a_relative_name() {
+    let scene = Scene::new();
+    let program = scene.root().join("program");
+    std::fs::copy(gate::trigger(), &program).expect("cp");
+    let outcome = Gate::new(&scene).trigger(["exec", "./program", "true"]);
+    outcome.assert_pass();
+    let exec = outcome
+        .events
+        .iter()
+        .filter(|event| record::kind(event) == "exec/exec")
+        .find(|event| event["object"]["argv"][0] == "./program")
+        .unwrap_or_else(|| panic!("the exec is not recorded{}", outcome.story()));
+    assert_eq!(record::path(exec), program.to_str().expect("UTF-8"), "{}", outcome.story());
+    assert!(exec["object"]["interpreter"].is_null(), "{exec}");
+}
+
 #[test]
 fn script_with_its_interpreter() {
     let scene = Scene::new();

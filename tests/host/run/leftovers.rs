@@ -67,9 +67,12 @@ fn a_leftover_is_judged() {
 
 /// A command that ignores signals, and runs.
 fn started(scene: &Scene) -> (Running, PathBuf) {
+    started_with(Gate::new(scene), scene)
+}
+
+fn started_with(gate: Gate, scene: &Scene) -> (Running, PathBuf) {
     let ready = scene.root().join("ready");
-    let running =
-        Gate::new(scene).start_trigger([Path::new("stubborn"), &ready, Path::new(&unique(scene))]);
+    let running = gate.start_trigger([Path::new("stubborn"), &ready, Path::new(&unique(scene))]);
     wait::until("the command runs", || ready.exists().then_some(()));
     let pid = wait::until("the command is found", || {
         let found = wait::processes_with(&unique(scene));
@@ -104,6 +107,43 @@ fn interrupted_in_the_middle() {
     }
 }
 
+/// Before the command runs there is a cgroup already, and a temporary directory.
+#[test]
+fn interrupted_while_it_starts() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let scene = Scene::new();
+        let ready = scene.root().join("ready");
+        let temporary = scene.path().join("temporary");
+        std::fs::create_dir(&temporary).expect("mkdir");
+        let running = Gate::new(&scene)
+            .env("TMPDIR", &temporary)
+            .start_trigger([Path::new("stubborn"), &ready]);
+        let pid = running.pid();
+        wait::until("its cgroup is there", || {
+            (!cgroups_of(pid).is_empty() || ready.exists()).then_some(())
+        });
+        wait::signal(pid, signal);
+        let outcome = running.end();
+        assert!([121, 122].contains(&outcome.code()), "{}", outcome.story());
+        assert!(cgroups_of(pid).is_empty(), "{:?} are left{}", cgroups_of(pid), outcome.story());
+        let left = std::fs::read_dir(&temporary).expect("the directory").count();
+        assert_eq!(left, 0, "files are left{}", outcome.story());
+    }
+}
+
+/// Cgroups beside this test's own that bear the process's number.
+fn cgroups_of(pid: u32) -> Vec<PathBuf> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").expect("/proc is mounted");
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).expect("cgroup v2");
+    let end = format!("-{pid}");
+    std::fs::read_dir(cgroup_of(own))
+        .expect("this test's own cgroup")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir() && path.to_string_lossy().ends_with(&end))
+        .collect()
+}
+
 /// Impatient people press the keys again.
 #[test]
 fn interrupted_twice() {
@@ -132,7 +172,7 @@ fn command_killed_from_outside() {
 #[test]
 fn observer_killed() {
     let scene = Scene::new();
-    let (running, cgroup) = started(&scene);
+    let (running, cgroup) = started_with(Gate::new(&scene).env("TMPDIR", scene.path()), &scene);
     let observer = running.pid();
     wait::signal(observer, libc::SIGKILL);
     let outcome = running.end();
@@ -141,8 +181,11 @@ fn observer_killed() {
     wait::until("the command is gone", || {
         wait::processes_with(&unique(&scene)).is_empty().then_some(())
     });
-    // Nobody is left who could remove it.
+    // Nobody is left who could remove them.
     wait::until("the cgroup is empty", || std::fs::remove_dir(&cgroup).ok());
+    for left in cgroups_of(observer) {
+        wait::until("the cgroup is empty", || std::fs::remove_dir(&left).ok());
+    }
 }
 
 /// The fork bomb's little brother: processes start while the job is ended.

@@ -5,7 +5,7 @@
 //! `bench [ROUNDS] [MILLISECONDS]`, as root, with `EFFECTGATE_BIN` set.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -31,6 +31,8 @@ struct Bench {
     millis: String,
     scene: Scene,
     address: SocketAddr,
+    /// Somebody to connect to.
+    _socket: UdpSocket,
     effectgate: PathBuf,
     trigger: PathBuf,
 }
@@ -39,22 +41,22 @@ struct Bench {
 const LOOPS: [(&str, &str); 4] = [
     ("open+read+close", "open"),
     ("create+unlink", "create"),
-    ("connect", "connect"),
+    ("connect (UDP)", "connect"),
     ("fork+exec", "exec"),
 ];
 
 impl Bench {
     fn new(rounds: usize, millis: usize) -> Result<Bench> {
         let scene = Scene::new();
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let address = listener.local_addr()?;
-        std::thread::spawn(move || listener.incoming().for_each(drop));
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        let address = socket.local_addr()?;
         scene.allow_hosts(&[address.to_string()]);
         Ok(Bench {
             rounds,
             millis: millis.to_string(),
             scene,
             address,
+            _socket: socket,
             effectgate: gate::binary(),
             trigger: gate::trigger(),
         })

@@ -3,7 +3,6 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,8 @@ pub(crate) fn measure(args: &Args) -> io::Result<()> {
         }
         "connect" => {
             let address = args.address(2)?;
-            repeat(time, || connect_and_reset(&address))?
+            // UDP: TCP would measure how soon the peer accepts.
+            repeat(time, || net::connect_udp(address))?
         }
         "exec" => repeat(time, process::run_itself)?,
         _ => return Err(invalid()),
@@ -52,21 +52,4 @@ fn open_read_close(path: &CStr) -> io::Result<()> {
     let mut byte = 0_u8;
     // SAFETY: one byte, into a variable that lives across the call.
     done(unsafe { libc::read(fd.as_raw_fd(), (&raw mut byte).cast(), 1) } as i64).map(drop)
-}
-
-/// A connection that is reset, so that no port waits afterwards.
-fn connect_and_reset(address: &SocketAddr) -> io::Result<()> {
-    let socket = net::socket(address, libc::SOCK_STREAM)?;
-    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    // SAFETY: the option lives across the call and has this length.
-    done(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            (&raw const linger).cast(),
-            size_of::<libc::linger>() as libc::socklen_t,
-        )
-    })?;
-    net::connect_socket(&socket, address)
 }

@@ -56,7 +56,7 @@ pub(crate) fn connect_udp(address: SocketAddr) -> io::Result<()> {
     connect_socket(&socket(&address, libc::SOCK_DGRAM)?, &address)
 }
 
-pub(crate) fn connect_socket(socket: &OwnedFd, address: &SocketAddr) -> io::Result<()> {
+fn connect_socket(socket: &OwnedFd, address: &SocketAddr) -> io::Result<()> {
     let (storage, len) = raw(address);
     // SAFETY: the address lives across the call and has this length.
     done(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), len) }).map(drop)
