@@ -24,18 +24,20 @@ use crate::{
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
     run::{
-        cgroup::Cgroup,
-        child::{self, Ended},
+        cgroup::{Cgroup, RUNS},
+        child::{self, Ended, Waiter},
         streams,
         user::{self, User},
     },
 };
 
 pub fn run(args: Run, format: Format) -> Outcomes {
+    // First of all: an interrupt must find somebody who cleans up.
+    let mut waiter = Waiter::new().code(exit::OBSERVER)?;
     let prepared = Prepared::new(&args).code(exit::REFUSED)?;
     let engine = Engine::start(prepared.config(&args)).code(exit::REFUSED)?;
     let job = engine.start_job(prepared.spec(&args)).code(exit::REFUSED)?;
-    let ended = prepared.launch(&args);
+    let ended = prepared.launch(&args, &mut waiter);
     let (exit, mut notices) = match ended {
         Ok(Ended { exit, stopped: None }) => (Some(exit), Vec::new()),
         Ok(Ended { exit, stopped: Some(why) }) => (Some(exit), vec![Notice::Stopped { why }]),
@@ -81,9 +83,10 @@ impl Prepared {
         }
         let user = user::to_run_as(args.user.as_deref())?;
         let cgroup_root = proc::cgroup2()?;
-        let name = format!("run-{}", std::process::id());
+        let pid = std::process::id();
+        let name = format!("run-{pid}");
         let parent = cgroup_root.join(proc::own_cgroup()?);
-        let cgroup = Cgroup::make(&parent.join(format!("effectgate-{name}")))?;
+        let cgroup = Cgroup::make(&parent.join(format!("{RUNS}{pid}")))?;
         let tmpdir = tempfile::Builder::new()
             .prefix("effectgate-")
             .tempdir()
@@ -120,14 +123,14 @@ impl Prepared {
         }
     }
 
-    fn launch(&self, args: &Run) -> Result<Ended> {
+    fn launch(&self, args: &Run, waiter: &mut Waiter) -> Result<Ended> {
         let env = child::environment(
             &self.policy.policy,
             args.keep_env,
             self.user.as_ref(),
             self.tmpdir.path(),
         );
-        child::run(&child::Launch {
+        waiter.run(&child::Launch {
             command: &args.command,
             env,
             workspace: args.workspace.as_deref(),

@@ -8,13 +8,18 @@ use std::{
     io::{Read, Write},
     net::UdpSocket,
     os::unix::process::CommandExt,
-    path::PathBuf,
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use effectgate_core::input::{Class, Event, FileOp, NetOp, What};
+
+use crate::{
+    observe::proc,
+    run::cgroup::{CANARIES, Cgroup},
+};
 
 /// The job number of the canary's cgroup.
 pub const JOB: u64 = u64::MAX - 1;
@@ -25,24 +30,26 @@ const COMMAND: &str = "__canary";
 /// A file that every Linux has and anybody may read.
 const SONG: &str = "/proc/version";
 
-/// The canary's own cgroup; removed when dropped.
+/// The canary's own cgroup, there only while the canary is.
 #[derive(Debug)]
 pub struct Cage {
-    pub path: PathBuf,
+    cgroup: Cgroup,
 }
 
 impl Cage {
     /// # Errors
     /// When a cgroup cannot be made there.
-    pub fn make(parent: &std::path::Path) -> Result<Cage> {
-        let path = parent.join(format!("effectgate-canary-{}", std::process::id()));
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            other => {
-                other.with_context(|| format!("cannot make the cgroup {}", path.display()))?;
-            }
-        }
-        Ok(Cage { path })
+    pub fn make(parent: &Path) -> Result<Cage> {
+        let name = format!("{CANARIES}{}", std::process::id());
+        Ok(Cage { cgroup: Cgroup::make(&parent.join(name))? })
+    }
+
+    /// The id that the kernel knows it by.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn id(&self) -> Result<u64> {
+        proc::cgroup_id(self.cgroup.path()).context("the canary's cgroup is gone")
     }
 
     /// Starts a canary in the cage and lets it speak.
@@ -58,7 +65,7 @@ impl Cage {
             .spawn()
             .context("cannot start the canary")?;
         let pid = child.id();
-        let moved = fs::write(self.path.join("cgroup.procs"), pid.to_string())
+        let moved = fs::write(self.cgroup.path().join("cgroup.procs"), pid.to_string())
             .context("cannot move the canary into its cgroup");
         let spoken = moved.and_then(|()| {
             let mut stdin = child.stdin.take().context("the canary has no input")?;
@@ -66,12 +73,6 @@ impl Cage {
         });
         let bird = Bird { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE };
         spoken.map(|()| bird)
-    }
-}
-
-impl Drop for Cage {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.path);
     }
 }
 

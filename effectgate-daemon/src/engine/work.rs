@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     net::{IpAddr, ToSocketAddrs},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::PathBuf,
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
 };
@@ -31,6 +32,7 @@ use super::{
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
+    run::cgroup,
     sinks::{evidence::Evidence, metrics::Metrics},
 };
 
@@ -49,7 +51,8 @@ pub struct Work {
     roots: Roots,
     jobs: BTreeMap<JobId, Job>,
     last: JobId,
-    cage: Cage,
+    /// The cgroup below which the canary gets its own.
+    own_cgroup: PathBuf,
     bird: Option<canary::Bird>,
     /// When the canary last spoke, and what of it was heard and what not.
     heard: Option<(Instant, Heard)>,
@@ -80,7 +83,8 @@ impl Work {
     }
 
     fn with(backend: Backend, config: &Config, metrics: &Arc<Metrics>) -> Result<Work> {
-        let own = config.cgroup_root.join(proc::own_cgroup()?);
+        let own_cgroup = config.cgroup_root.join(proc::own_cgroup()?);
+        cgroup::sweep(&own_cgroup);
         let kernel = Kernel::load(backend, config.ring_bytes, &config.cgroup_root)?;
         let uname = rustix::system::uname();
         let mut work = Work {
@@ -90,7 +94,7 @@ impl Work {
             roots: Roots::default(),
             jobs: BTreeMap::new(),
             last: 0,
-            cage: Cage::make(&own)?,
+            own_cgroup,
             bird: None,
             heard: None,
             metrics: Arc::clone(metrics),
@@ -102,8 +106,6 @@ impl Work {
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
         work.kernel.loss_counters(canary::JOB, true)?;
-        let cage = proc::cgroup_id(&work.cage.path).context("the canary's cgroup is gone")?;
-        work.kernel.adopt_cgroup(cage, canary::JOB)?;
         let (_, missing) = work.canary()?;
         let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();
         ensure!(missing.is_empty(), "hooks are attached but do not fire for {}", names.join(", "));
@@ -207,13 +209,17 @@ impl Work {
         {
             return Ok(heard.clone());
         }
-        let bird = self.cage.release()?;
-        self.bird = Some(bird);
+        let cage = Cage::make(&self.own_cgroup)?;
+        let id = cage.id()?;
+        self.kernel.adopt_cgroup(id, canary::JOB)?;
+        let released = cage.release().map(|bird| self.bird = Some(bird));
         while self.bird.as_ref().is_some_and(|bird| !bird.done()) {
             if self.drain() == 0 {
                 std::thread::yield_now();
             }
         }
+        warn(self.kernel.forget_cgroup(id));
+        released?;
         let bird = self.bird.take().context("the canary is awaited here only")?;
         let heard = (bird.seen(), bird.missing());
         self.heard = Some((Instant::now(), heard.clone()));

@@ -15,6 +15,26 @@ use crate::{engine::kill_cgroup, observe::proc};
 /// How long killed processes may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Names of the cgroups that are made here: the process that makes one puts
+/// its id behind, so that what a killed one left can be told from what is in use.
+pub const CANARIES: &str = "effectgate-canary-";
+pub const RUNS: &str = "effectgate-run-";
+
+/// Kills and removes what observers that are dead left below `parent`.
+pub fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let pid = name.strip_prefix(CANARIES).or_else(|| name.strip_prefix(RUNS));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            tracing::warn!("removing {name}, which an observer that died left behind");
+            drop(Cgroup { path: entry.path() });
+        }
+    }
+}
+
 /// A cgroup that is killed and removed when dropped.
 #[derive(Debug)]
 pub struct Cgroup {

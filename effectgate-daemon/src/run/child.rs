@@ -14,11 +14,12 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use effectgate_core::{input::Exit, policy::Policy};
 use tokio::{
     process::Command,
-    signal::unix::{SignalKind, signal},
+    runtime::Runtime,
+    signal::unix::{Signal, SignalKind, signal},
 };
 
 use super::{cgroup::Cgroup, user::User};
@@ -63,23 +64,73 @@ pub fn environment(
     env
 }
 
-/// Starts the command and waits for it; a signal to this process or the time
-/// limit kills the whole job.
-///
-/// # Errors
-/// When the command cannot be started.
-pub fn run(launch: &Launch<'_>) -> Result<Ended> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start waiting for the command")?;
-    runtime.block_on(wait(launch))
+/// Waits for the command, and for signals to this process from the moment it
+/// is made.
+#[derive(Debug)]
+pub struct Waiter {
+    runtime: Runtime,
+    signals: Signals,
 }
 
-async fn wait(launch: &Launch<'_>) -> Result<Ended> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+impl Waiter {
+    /// # Errors
+    /// When signals cannot be waited for.
+    pub fn new() -> Result<Waiter> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start waiting for the command")?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::new().context("cannot wait for signals")?
+        };
+        Ok(Waiter { runtime, signals })
+    }
+
+    /// Starts the command and waits for it; a signal to this process or the
+    /// time limit kills the whole job.
+    ///
+    /// # Errors
+    /// When the command cannot be started, or a signal came before it was.
+    pub fn run(&mut self, launch: &Launch<'_>) -> Result<Ended> {
+        self.runtime.block_on(wait(launch, &mut self.signals))
+    }
+}
+
+/// The signals that end a job.
+#[derive(Debug)]
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.hangup.recv() => "SIGHUP",
+        }
+    }
+}
+
+async fn wait(launch: &Launch<'_>, signals: &mut Signals) -> Result<Ended> {
+    // Has one come already?
+    tokio::select! {
+        biased;
+        name = signals.next() => bail!("interrupted by {name} before the command was started"),
+        () = std::future::ready(()) => {}
+    }
     let door = launch.cgroup.door()?;
     let mut child = command(launch, &door)?.spawn().with_context(|| {
         let program = launch.command.first().map(|program| program.display().to_string());
@@ -94,9 +145,7 @@ async fn wait(launch: &Launch<'_>) -> Result<Ended> {
     };
     let why = tokio::select! {
         status = child.wait() => return Ok(Ended { exit: exit(status?), stopped: None }),
-        _ = interrupt.recv() => "the observer got SIGINT".to_owned(),
-        _ = terminate.recv() => "the observer got SIGTERM".to_owned(),
-        _ = hangup.recv() => "the observer got SIGHUP".to_owned(),
+        name = signals.next() => format!("the observer got {name}"),
         () = limit => format!("the time limit of {:?} was reached", launch.timeout.unwrap_or_default()),
     };
     crate::engine::kill_cgroup(launch.cgroup.path())?;
