@@ -75,6 +75,10 @@ const fn row(
 #[rustfmt::skip]
 use Attach::{Lsm, Sock as S, SockAddr as A, TracePoint as T};
 
+/// The oldest kernel that is watched and tested. What the programs need beside
+/// their hooks is older: `bpf_loop` came with 5.17, atomic exchange with 5.12.
+pub const MINIMUM: (u8, u8) = (6, 1);
+
 /// Every hook of every backend.
 #[rustfmt::skip]
 pub const HOOKS: &[Hook] = &[

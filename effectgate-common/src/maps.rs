@@ -4,6 +4,10 @@ use core::mem::size_of;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+/// Scratch slots for each CPU (`SLOTS`): as many programs may be in the middle
+/// of a record there, one preempting the other.
+pub const SLOTS_PER_CPU: u32 = 4;
+
 /// The job number under which the daemon's own registrar thread is labelled:
 /// it opens a directory to learn its inode pointer (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;

@@ -82,7 +82,7 @@ pub struct Run {
     /// How the kernel is watched
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub backend: Backend,
-    /// Judge as indeterminate what is known less well than this
+    /// Refuse to run where effects would be known less well than this
     #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
     pub min_coverage: MinCoverage,
     /// Working directory of the command
@@ -186,7 +186,7 @@ pub enum JobCommand {
         name: Option<String>,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// Judge as indeterminate what is known less well than this
+        /// Refuse to start where effects would be known less well than this
         #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
         min_coverage: MinCoverage,
     },

@@ -5,7 +5,7 @@ use effectgate_daemon::{cli::Cli, commands, engine};
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
-    engine::speak();
+    engine::run_if_canary();
     let cli = Cli::parse();
     let level = match cli.verbose {
         0 => LevelFilter::INFO,

@@ -20,8 +20,11 @@ use aya_ebpf::{
     macros::map,
     maps::{Array, PerCpuHashMap, RingBuf},
 };
+use zerocopy::IntoBytes;
+
+use crate::kernel::offset;
 use effectgate_common::{
-    maps::LostKey,
+    maps::{LostKey, SLOTS_PER_CPU},
     wire::{ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span},
 };
 
@@ -58,15 +61,13 @@ pub struct Wire {
 
 /// The ring; the loader may give it another size.
 #[map]
-pub static RING: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+static RING: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
 
 /// Records that found no room, by job and class. The daemon puts a job's keys
 /// there before the job starts.
 #[map]
-pub static LOST: PerCpuHashMap<LostKey, u64> = PerCpuHashMap::with_max_entries(8192, 0);
+static LOST: PerCpuHashMap<LostKey, u64> = PerCpuHashMap::with_max_entries(8192, 0);
 
-/// Slots for each CPU; the loader sets the number of entries to CPUs × this.
-const SLOTS_PER_CPU: u32 = 4;
 /// Positions in the buffer are masked to this; a write of at most
 /// [`WRITE_MAX`] bytes at any of them stays inside.
 const POSITION_MASK: usize = 0x7fff;
@@ -81,7 +82,7 @@ pub struct Slot {
 }
 
 #[map]
-pub static SLOTS: Array<Slot> = Array::with_max_entries(64 * SLOTS_PER_CPU, 0);
+static SLOTS: Array<Slot> = Array::with_max_entries(64 * SLOTS_PER_CPU, 0);
 
 /// A record in the making.
 #[derive(Clone, Copy)]
@@ -139,7 +140,7 @@ impl Record {
 
     /// Writes at `offset` of the body.
     #[inline(always)]
-    pub fn put<T>(self, offset: usize, value: T) {
+    pub fn put<T: IntoBytes>(self, offset: usize, value: T) {
         // SAFETY: the slot is ours; bodies are smaller than the buffer, and
         // every body's size is a multiple of 8.
         unsafe {
@@ -218,11 +219,19 @@ fn ring() -> *mut core::ffi::c_void {
     (&raw const RING).cast_mut().cast()
 }
 
+/// Bytes in the ring at which its reader is woken; the loader sets it.
+#[unsafe(no_mangle)]
+pub static WAKE_BYTES: u64 = 0;
+
 /// Waking the reader costs the producer microseconds, so it is woken only when
-/// a 64th of the default ring is waiting; otherwise it comes by itself.
+/// a good part of the ring is waiting; otherwise it comes by itself.
 #[inline(always)]
 fn wakeup() -> u64 {
     // SAFETY: the map outlives the call.
     let waiting = unsafe { bpf_ringbuf_query(ring(), u64::from(BPF_RB_AVAIL_DATA)) };
-    u64::from(if waiting > 256 << 10 { BPF_RB_FORCE_WAKEUP } else { BPF_RB_NO_WAKEUP })
+    u64::from(if waiting >= offset(&WAKE_BYTES) as u64 {
+        BPF_RB_FORCE_WAKEUP
+    } else {
+        BPF_RB_NO_WAKEUP
+    })
 }

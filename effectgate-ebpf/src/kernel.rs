@@ -1,6 +1,7 @@
 //! Reading kernel memory at offsets that the loader resolved.
 
 use aya_ebpf::helpers::bpf_probe_read_kernel;
+use zerocopy::FromBytes;
 
 macro_rules! declare {
     ($($symbol:ident = $ty:literal $member:literal;)*) => {
@@ -23,9 +24,8 @@ pub fn offset(symbol: &'static u64) -> usize {
 
 /// Reads a field; `None` when the memory is not readable.
 #[inline(always)]
-pub fn read<T>(base: Ptr, symbol: &'static u64) -> Option<T> {
-    // SAFETY: the helper checks the address and copies; any bits are a T here
-    // (integers and pointers only).
+pub fn read<T: FromBytes>(base: Ptr, symbol: &'static u64) -> Option<T> {
+    // SAFETY: the helper checks the address and copies; any bits are a T.
     unsafe { bpf_probe_read_kernel(base.wrapping_add(offset(symbol)).cast::<T>()).ok() }
 }
 

@@ -44,29 +44,29 @@ pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
 
 #[inline(always)]
 fn forked(child: Ptr) -> Option<()> {
+    let label = scope::label(scope::tid());
     let tid: u32 = read(child, &OFF_TASK_PID)?;
-    let pid: u32 = read(child, &OFF_TASK_TGID)?;
-    let job = match scope::label(scope::tid()) {
+    let entered = cgroup::of(child).map_or(0, cgroup::job);
+    let job = match label {
         Some(label) if label.job == REGISTRAR_JOB => return None,
-        Some(label) => {
-            // CLONE_INTO_CGROUP passes no cgroup_attach_task.
-            if cgroup::job(cgroup::of(child)?) != label.job {
-                moved(label.job, op::ESCAPED, child);
-            }
-            label.job
-        }
+        Some(label) => label.job,
+        None if entered != 0 => entered,
         None => {
-            let job = cgroup::job(cgroup::of(child)?);
-            if job == 0 {
-                return None;
-            }
-            moved(job, op::ENTERED, child);
-            job
+            // Whoever had this id before may have died before it was labelled.
+            let _ = scope::TASKS.remove(tid);
+            return None;
         }
     };
     if !scope::assign(tid, job) {
         emit::lost(job, class::GUARD);
     }
+    // CLONE_INTO_CGROUP passes no cgroup_attach_task.
+    if label.is_none() {
+        moved(job, op::ENTERED, child);
+    } else if entered != job {
+        moved(job, op::ESCAPED, child);
+    }
+    let pid: u32 = read(child, &OFF_TASK_TGID)?;
     if tid == pid {
         let record = Record::begin(job, class::EXEC, kind::FORK, 0, size_of::<ForkBody>())?;
         record.put(
@@ -257,7 +257,7 @@ fn attached(destination: Ptr, task: Ptr) -> Option<(u32, u64)> {
 
 /// Reports a move, with what the moved process is: it may be gone before user
 /// space can ask.
-#[inline(always)]
+#[inline(never)]
 fn moved(job: u64, op: u16, task: Ptr) {
     const BODY: usize = size_of::<GuardBody>();
     let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, BODY) else { return };

@@ -36,15 +36,15 @@ pub fn path_of(file: Ptr) -> Option<Path> {
 /// Records an open by a labelled task; answers the registrar.
 #[inline(always)]
 pub fn opened(file: Ptr, job: u64) {
-    if job == REGISTRAR_JOB {
-        register(file);
-        return;
-    }
     let (Some(path), Some(mode)) = (path_of(file), read::<u32>(file, &OFF_FILE_MODE)) else {
         crate::emit::lost(job, class::FILE);
         return;
     };
     if mode & (FMODE_PATH | FMODE_NOACCOUNT) != 0 {
+        return;
+    }
+    if job == REGISTRAR_JOB {
+        register(file);
         return;
     }
     let op = if mode & FMODE_CREATED != 0 {

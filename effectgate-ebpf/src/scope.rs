@@ -30,8 +30,8 @@ pub fn tid() -> u32 {
 /// The label of a task.
 #[inline(always)]
 pub fn label(tid: u32) -> Option<Task> {
-    // SAFETY: a value is 16 bytes written once by insert; a torn read after
-    // removal could only name a job that just ended.
+    // SAFETY: two words that are copied at once. The entry of a thread that
+    // lives is not removed or reused, and only it and its parent write it.
     unsafe { TASKS.get(tid) }.copied()
 }
 

@@ -52,7 +52,7 @@ extern "C" fn root_step(_: u64, state: *mut RootWalk) -> i64 {
     let state = unsafe { &mut *state };
     let dentry = state.dentry as Ptr;
     let Some(inode) = read::<u64>(dentry, &OFF_DENTRY_INODE) else { return STOP };
-    // SAFETY: values are written once; the root's directory is held open.
+    // SAFETY: an entry that is reused meanwhile has another inode number.
     if let Some(root) = unsafe { ROOTS.get(inode) } {
         let same = read::<u64>(inode as Ptr, &OFF_INODE_INO) == Some(root.ino);
         let grant = Grant { job: state.job, root: root.id, reserved: 0 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -43,7 +43,7 @@ fn start(config: &Config) -> Result<Engine> {
 }
 
 /// Until a signal, or until one of the servers ends: then everything ends.
-async fn serve(config: Config, engine: Engine) -> Result<()> {
+async fn serve(config: Config, mut engine: Engine) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (listener, address) = http::bind(config.metrics_listen).await?;
@@ -54,10 +54,12 @@ async fn serve(config: Config, engine: Engine) -> Result<()> {
         engine.backend.name(),
         config.socket.display()
     );
+    let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
     let jobs = Arc::new(Jobs { engine, state_dir: config.state_dir });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
         ended = http::serve(listener, metrics) => ended,
+        _ = engine_ended => Err(anyhow!("the engine's thread has ended")),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     };

@@ -77,10 +77,10 @@ fn examine() -> Report {
 fn help(backend: Backend) -> &'static str {
     match backend {
         Backend::Lsm => {
-            "needs root, a kernel from 6.1 with BTF, CONFIG_BPF_LSM, and `bpf` in its `lsm=` list (kernel command line)"
+            "needs root, a new enough kernel with BTF and CONFIG_BPF_LSM, and `bpf` in its `lsm=` list (kernel command line)"
         }
         Backend::Fentry => "comes with a later version",
-        Backend::TracePoint => "needs root, a kernel from 6.1 with BTF, and cgroup v2",
+        Backend::TracePoint => "needs root, a new enough kernel with BTF, and cgroup v2",
     }
 }
 

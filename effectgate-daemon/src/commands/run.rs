@@ -10,17 +10,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use effectgate_core::{
-    Verdict,
-    input::{Exit, JobId, Notice},
-};
+use effectgate_core::input::{JobId, Notice};
 
 use tempfile::TempDir;
 
 use super::{policy, print_verdict};
 use crate::{
     cli::{Format, Mode, Run},
-    engine::{Config, Engine, JobSpec},
+    engine::{Config, Engine, Finish, JobSpec, resolve},
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
     run::{
@@ -50,11 +47,15 @@ pub fn run(args: Run, format: Format) -> Outcomes {
     if killed > 0 {
         notices.push(Notice::Leftovers { killed });
     }
-    let verdict = prepared.finish(&engine, job, exit, notices).code(exit::OBSERVER)?;
-    if let Some(file) = &args.metrics_file {
-        engine.metrics.write(file).code(exit::OBSERVER)?;
-    }
+    let finish = Finish { job, exit, notices, spared: Vec::new() };
+    let verdict = engine.finish_job(finish).code(exit::OBSERVER)?;
     print_verdict(&verdict, format)?;
+    // Metrics may be lost, a verdict may not.
+    if let Some(file) = &args.metrics_file
+        && let Err(error) = engine.metrics.write(file)
+    {
+        tracing::warn!("{error:#}");
+    }
     Ok(exit::of_verdict(verdict.verdict, exit))
 }
 
@@ -120,6 +121,7 @@ impl Prepared {
             evidence: args.evidence.clone(),
             streams: handed.files,
             terminals: handed.terminals,
+            hosts: resolve(&self.policy.policy),
         }
     }
 
@@ -143,18 +145,10 @@ impl Prepared {
     /// The command could not be started.
     fn abandon(&self, engine: &Engine, job: JobId) {
         let why = "the command could not be started".to_owned();
-        if let Err(error) = engine.finish_job(job, None, vec![Notice::Stopped { why }]) {
+        let notices = vec![Notice::Stopped { why }];
+        let finish = Finish { job, exit: None, notices, spared: Vec::new() };
+        if let Err(error) = engine.finish_job(finish) {
             tracing::debug!("{error:#}");
         }
-    }
-
-    fn finish(
-        &self,
-        engine: &Engine,
-        job: JobId,
-        exit: Option<Exit>,
-        notices: Vec<Notice>,
-    ) -> Result<Verdict> {
-        engine.finish_job(job, exit, notices)
     }
 }

@@ -1,5 +1,6 @@
 //! The canary: a child of ours that causes one effect of each class, so that
-//! a verdict never rests on hooks that do not fire.
+//! a verdict never rests on hooks that do not fire. The ring is in order, so
+//! once it is heard, all that came before it has been heard too.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +9,6 @@ use std::{
     io::{Read, Write},
     net::UdpSocket,
     os::unix::process::CommandExt,
-    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -16,87 +16,66 @@ use std::{
 use anyhow::{Context, Result};
 use effectgate_core::input::{Class, Event, FileOp, NetOp, What};
 
-use crate::{
-    observe::proc,
-    run::cgroup::{CANARIES, Cgroup},
-};
-
-/// The job number of the canary's cgroup.
+/// The job number that canaries are labelled with.
 pub const JOB: u64 = u64::MAX - 1;
-/// How long the effects may take to arrive.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one canary's effects may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The hidden command that a canary runs as.
 const COMMAND: &str = "__canary";
 /// A file that every Linux has and anybody may read.
-const SONG: &str = "/proc/version";
+const FILE: &str = "/proc/version";
+/// The discard port: nothing listens there, and a UDP connect sends nothing.
+const PORT: u16 = 9;
+/// The classes that it must be heard in.
+const CLASSES: [Class; 4] = [Class::File, Class::Exec, Class::Env, Class::Net];
 
-/// The canary's own cgroup, there only while the canary is.
+/// A canary whose effects are awaited.
 #[derive(Debug)]
-pub struct Cage {
-    cgroup: Cgroup,
+pub struct Canary {
+    child: Child,
+    heard: BTreeSet<Class>,
+    until: Instant,
 }
 
-impl Cage {
-    /// # Errors
-    /// When a cgroup cannot be made there.
-    pub fn make(parent: &Path) -> Result<Cage> {
-        let name = format!("{CANARIES}{}", std::process::id());
-        Ok(Cage { cgroup: Cgroup::make(&parent.join(name))? })
-    }
-
-    /// The id that the kernel knows it by.
+impl Canary {
+    /// Starts one, which waits until it is told to go.
     ///
     /// # Errors
-    /// When it is gone.
-    pub fn id(&self) -> Result<u64> {
-        proc::cgroup_id(self.cgroup.path()).context("the canary's cgroup is gone")
-    }
-
-    /// Starts a canary in the cage and lets it speak.
-    ///
-    /// # Errors
-    /// When the child cannot be started or moved.
-    pub fn release(&self) -> Result<Bird> {
-        let mut child = Command::new("/proc/self/exe")
+    /// When the child cannot be started.
+    pub fn start() -> Result<Canary> {
+        let child = Command::new("/proc/self/exe")
             .arg(COMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start the canary")?;
-        let pid = child.id();
-        let moved = fs::write(self.cgroup.path().join("cgroup.procs"), pid.to_string())
-            .context("cannot move the canary into its cgroup");
-        let spoken = moved.and_then(|()| {
-            let mut stdin = child.stdin.take().context("the canary has no input")?;
-            stdin.write_all(b"!").context("the canary is dead")
-        });
-        let bird = Bird { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE };
-        spoken.map(|()| bird)
+        Ok(Canary { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE })
     }
-}
 
-/// A canary whose effects are awaited.
-#[derive(Debug)]
-pub struct Bird {
-    child: Child,
-    heard: BTreeSet<Class>,
-    until: Instant,
-}
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
 
-/// The classes that a canary has to be heard in.
-const CLASSES: [Class; 4] = [Class::File, Class::Exec, Class::Env, Class::Net];
+    /// Lets it cause its effects.
+    ///
+    /// # Errors
+    /// When it is dead.
+    pub fn go(&mut self) -> Result<()> {
+        let mut stdin = self.child.stdin.take().context("the canary has no input")?;
+        stdin.write_all(b"!").context("the canary is dead")
+    }
 
-impl Bird {
-    /// Takes note of an event of the canary's job.
+    /// Takes note of an event of the canaries' job.
     pub fn hear(&mut self, event: &Event) {
-        if event.pid != self.child.id() {
+        if event.pid != self.pid() {
             return;
         }
         let class = match &event.what {
             What::Exec(_) => Class::Exec,
             What::Env { names, .. } if !names.is_empty() => Class::Env,
-            What::File { op: FileOp::OpenRead, object, .. } if object.path == SONG.as_bytes() => {
+            What::File { op: FileOp::OpenRead, object, .. } if object.path == FILE.as_bytes() => {
                 Class::File
             }
             What::Net { op: NetOp::Connect, port: PORT, .. } => Class::Net,
@@ -124,19 +103,16 @@ impl Bird {
     }
 }
 
-impl Drop for Bird {
+impl Drop for Canary {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The discard port: nothing listens there, and a UDP connect sends nothing.
-const PORT: u16 = 9;
-
-/// When this process was started as a canary: waits until it is in its cage,
-/// then causes the effects and ends. Otherwise returns.
-pub fn speak() {
+/// When this process was started as a canary: waits until it is labelled, then
+/// causes the effects and ends. Otherwise returns.
+pub fn run_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().as_deref() != Some(OsStr::new(COMMAND)) {
         return;
@@ -149,7 +125,7 @@ pub fn speak() {
         }
         std::process::exit(1);
     }
-    let read = fs::File::open(SONG);
+    let read = fs::File::open(FILE);
     let connected = UdpSocket::bind("127.0.0.1:0").and_then(|s| s.connect(("127.0.0.1", PORT)));
     std::process::exit(i32::from(read.is_err() || connected.is_err()));
 }

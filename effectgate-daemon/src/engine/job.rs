@@ -68,7 +68,7 @@ impl Job {
             id: self.id,
             name: self.name.clone(),
             policy: self.policy.clone(),
-            cgroup: self.cgroup.display().to_string(),
+            cgroup: self.cgroup.clone(),
             backend,
             started: time::format(self.started),
             records: self.records,

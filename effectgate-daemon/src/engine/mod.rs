@@ -8,11 +8,12 @@ mod roots;
 mod work;
 
 use std::{
+    net::{IpAddr, ToSocketAddrs},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{
         Arc,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Sender, SyncSender, channel, sync_channel},
     },
     thread::JoinHandle,
 };
@@ -25,9 +26,10 @@ use effectgate_core::{
     policy::Policy,
 };
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use crate::sinks::metrics::Metrics;
-pub use canary::speak;
+pub use canary::run_if_asked as run_if_canary;
 
 /// How the engine is to watch.
 #[derive(Clone, Debug)]
@@ -60,6 +62,8 @@ pub struct JobSpec {
     /// Files that the job was handed as standard streams.
     pub streams: Vec<(effectgate_core::input::Device, u64)>,
     pub terminals: Vec<effectgate_core::input::Device>,
+    /// What each host of the policy resolves to now ([`resolve`]).
+    pub hosts: Vec<Vec<IpAddr>>,
 }
 
 /// A job as `list` and `status` show it.
@@ -68,7 +72,7 @@ pub struct JobStatus {
     pub id: JobId,
     pub name: String,
     pub policy: String,
-    pub cgroup: String,
+    pub cgroup: PathBuf,
     pub backend: Backend,
     pub started: String,
     pub records: u64,
@@ -81,16 +85,29 @@ pub struct JobStatus {
 /// What to ask of the engine; every request is answered.
 enum Request {
     Start(Box<JobSpec>, Sender<Result<JobId>>),
-    Finish { job: JobId, exit: Option<Exit>, notices: Vec<Notice>, reply: Sender<Result<Verdict>> },
+    Finish(Finish, Sender<Result<Verdict>>),
     List(Sender<Vec<JobStatus>>),
     Stop,
 }
 
+/// How a job ends.
+#[derive(Debug)]
+pub struct Finish {
+    pub job: JobId,
+    pub exit: Option<Exit>,
+    pub notices: Vec<Notice>,
+    /// Processes of the job that are not killed: the one that asks for the
+    /// verdict, and its ancestors.
+    pub spared: Vec<u32>,
+}
+
 /// The way to a running engine. Dropping it stops the engine.
 pub struct Engine {
-    requests: Sender<Request>,
+    requests: SyncSender<Request>,
     wake: OwnedFd,
     thread: Option<JoinHandle<()>>,
+    /// Closes when the thread ends, however it does.
+    ended: Option<oneshot::Receiver<()>>,
     pub backend: Backend,
     pub metrics: Arc<Metrics>,
 }
@@ -112,45 +129,50 @@ impl Engine {
         let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
         let wake = rustix::event::eventfd(0, flags).context("cannot make an eventfd")?;
         let own_wake = wake.try_clone().context("cannot duplicate an eventfd")?;
-        let (requests, inbox): (_, Receiver<Request>) = channel();
+        let (requests, inbox) = sync_channel(REQUESTS);
+        let (alive, ended) = oneshot::channel::<()>();
         let (ready, started) = channel();
         let sink = Arc::clone(&metrics);
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
-            .spawn(move || match work::Work::begin(&config, sink) {
-                Ok(mut work) => {
-                    let _ = ready.send(Ok(work.backend()));
-                    work.run(&inbox, &own_wake);
-                }
-                Err(error) => {
-                    let _ = ready.send(Err(error));
+            .spawn(move || {
+                let _alive = alive;
+                match work::Work::begin(&config, sink) {
+                    Ok(mut work) => {
+                        let _ = ready.send(Ok(work.backend()));
+                        work.run(&inbox, &own_wake);
+                    }
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                    }
                 }
             })
             .context("cannot start the engine's thread")?;
         let backend = started.recv().map_err(|_| anyhow!("the engine ended at its start"))??;
-        Ok(Engine { requests, wake, thread: Some(thread), backend, metrics })
+        Ok(Engine { requests, wake, thread: Some(thread), ended: Some(ended), backend, metrics })
     }
 
     /// Starts to watch a job. What is in its cgroup, or enters it, is the job.
     ///
     /// # Errors
-    /// When a root is not to be had, the evidence directory cannot be written,
-    /// or the canary is not seen.
+    /// When a root is not to be had, the backend's coverage is less than wanted,
+    /// the canary is not seen, or the evidence directory cannot be written.
     pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
         self.ask(|reply| Request::Start(Box::new(spec), reply))?
     }
 
-    /// Ends a job and judges it. Its processes should have ended.
+    /// Kills what is left of a job, wherever it went, and judges the job.
     ///
     /// # Errors
-    /// When there is no such job, or its evidence could not be written.
-    pub fn finish_job(
-        &self,
-        job: JobId,
-        exit: Option<Exit>,
-        notices: Vec<Notice>,
-    ) -> Result<Verdict> {
-        self.ask(|reply| Request::Finish { job, exit, notices, reply })?
+    /// When there is no such job, what is left of it does not die, or its
+    /// evidence could not be written.
+    pub fn finish_job(&self, finish: Finish) -> Result<Verdict> {
+        self.ask(|reply| Request::Finish(finish, reply))?
+    }
+
+    /// Something that is done when the engine's thread ends; can be had once.
+    pub fn ended(&mut self) -> Option<oneshot::Receiver<()>> {
+        self.ended.take()
     }
 
     /// The jobs that are being watched.
@@ -183,6 +205,24 @@ impl Drop for Engine {
             let _ = thread.join();
         }
     }
+}
+
+/// Requests that may wait for the engine.
+const REQUESTS: usize = 64;
+
+/// What each host of a policy resolves to now. A resolver may take its time,
+/// which is the caller's and not the engine's.
+#[must_use]
+pub fn resolve(policy: &Policy) -> Vec<Vec<IpAddr>> {
+    let mut hosts = vec![Vec::new(); policy.hosts.entries.len()];
+    for (index, name) in policy.names_to_resolve() {
+        match (name, 0).to_socket_addrs() {
+            Ok(addresses) => hosts[index].extend(addresses.map(|address| address.ip())),
+            Err(error) => tracing::warn!("{name} does not resolve, so it allows nothing: {error}"),
+        }
+        hosts[index].dedup();
+    }
+    hosts
 }
 
 /// What each backend can know.

@@ -25,6 +25,7 @@ struct Held {
     id: u32,
     /// The kernel's pointer to the inode, which stays its own while `_file` is open.
     inode: u64,
+    path: PathBuf,
     _file: File,
     jobs: Vec<JobId>,
 }
@@ -80,7 +81,13 @@ impl Roots {
                 let id = self.last;
                 kernel
                     .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
-                self.held.push(Held { id, inode: answer.inode, _file: file, jobs: Vec::new() });
+                self.held.push(Held {
+                    id,
+                    inode: answer.inode,
+                    path: path.to_owned(),
+                    _file: file,
+                    jobs: Vec::new(),
+                });
                 self.held.last_mut().context("a root was just held")?
             }
         };
@@ -89,6 +96,31 @@ impl Roots {
         }
         kernel.grant(job, held.id)?;
         Ok(held.id)
+    }
+
+    /// Refuses a directory, which may not exist yet, below any root: a job
+    /// could change what lies there.
+    ///
+    /// # Errors
+    /// When it lies below one, or no part of its path can be resolved.
+    pub fn keep_out(&self, dir: &Path) -> Result<()> {
+        let absolute = std::path::absolute(dir)?;
+        let mut existing = absolute.as_path();
+        let real = loop {
+            match (std::fs::canonicalize(existing), existing.parent()) {
+                (Ok(real), _) => break real,
+                (Err(_), Some(parent)) => existing = parent,
+                (Err(error), None) => return Err(error).context("no part of the path exists"),
+            }
+        };
+        if let Some(held) = self.held.iter().find(|held| real.starts_with(&held.path)) {
+            bail!(
+                "the evidence directory {} lies below the root {}, where a job could change it",
+                dir.display(),
+                held.path.display()
+            );
+        }
+        Ok(())
     }
 
     /// Takes back all that was granted to a job.

@@ -1,10 +1,8 @@
 //! The engine's thread.
 
 use std::{
-    collections::BTreeMap,
-    net::{IpAddr, ToSocketAddrs},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::PathBuf,
+    collections::{BTreeMap, BTreeSet},
+    os::fd::{AsFd, OwnedFd},
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
 };
@@ -13,9 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{
-        Backend, Class, Event, Exit, Input, JobId, Known, Mode, Notice, Stage, Started, UnixNanos,
-    },
+    input::{Backend, Class, Event, Input, JobId, Known, Mode, Notice, Stage, Started, UnixNanos},
     pin, step,
 };
 use rustix::{
@@ -24,8 +20,8 @@ use rustix::{
 };
 
 use super::{
-    Config, JobSpec, Request,
-    canary::{self, Cage},
+    Config, Finish, JobSpec, Request,
+    canary::{self, Canary},
     coverage,
     job::Job,
     roots::{Roots, warn},
@@ -40,9 +36,10 @@ use crate::{
 const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
 const TICK: Duration = Duration::from_secs(1);
-
-/// The classes in which the canary was heard, and those in which not.
-type Heard = (Vec<Class>, Vec<Class>);
+/// Canaries that may get lost in a full ring before that counts as a failure.
+const CANARIES: usize = 3;
+/// How long killed processes may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Work {
     kernel: Kernel,
@@ -51,11 +48,9 @@ pub struct Work {
     roots: Roots,
     jobs: BTreeMap<JobId, Job>,
     last: JobId,
-    /// The cgroup below which the canary gets its own.
-    own_cgroup: PathBuf,
-    bird: Option<canary::Bird>,
-    /// When the canary last spoke, and what of it was heard and what not.
-    heard: Option<(Instant, Heard)>,
+    canary: Option<Canary>,
+    /// When a canary was last heard, and in which classes.
+    heard: Option<(Instant, Vec<Class>)>,
     metrics: Arc<Metrics>,
     host: String,
     release: String,
@@ -83,8 +78,7 @@ impl Work {
     }
 
     fn with(backend: Backend, config: &Config, metrics: &Arc<Metrics>) -> Result<Work> {
-        let own_cgroup = config.cgroup_root.join(proc::own_cgroup()?);
-        cgroup::sweep(&own_cgroup);
+        cgroup::sweep(&config.cgroup_root.join(proc::own_cgroup()?));
         let kernel = Kernel::load(backend, config.ring_bytes, &config.cgroup_root)?;
         let uname = rustix::system::uname();
         let mut work = Work {
@@ -94,8 +88,7 @@ impl Work {
             roots: Roots::default(),
             jobs: BTreeMap::new(),
             last: 0,
-            own_cgroup,
-            bird: None,
+            canary: None,
             heard: None,
             metrics: Arc::clone(metrics),
             host: uname.nodename().to_string_lossy().into_owned(),
@@ -106,9 +99,7 @@ impl Work {
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
         work.kernel.loss_counters(canary::JOB, true)?;
-        let (_, missing) = work.canary()?;
-        let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();
-        ensure!(missing.is_empty(), "hooks are attached but do not fire for {}", names.join(", "));
+        work.fresh_canary()?;
         metrics.backend(backend, coverage(backend));
         Ok(work)
     }
@@ -126,8 +117,8 @@ impl Work {
                     Request::Start(spec, reply) => {
                         let _ = reply.send(self.start(*spec));
                     }
-                    Request::Finish { job, exit, notices, reply } => {
-                        let _ = reply.send(self.finish(job, exit, notices));
+                    Request::Finish(finish, reply) => {
+                        let _ = reply.send(self.finish(finish));
                     }
                     Request::List(reply) => {
                         let backend = self.backend();
@@ -140,22 +131,21 @@ impl Work {
                 self.tick();
             }
             if drained == 0 {
-                self.rest(wake);
+                let busy = !self.jobs.is_empty();
+                self.rest(Some(wake), busy.then_some(NAP));
             }
         }
     }
 
-    fn rest(&self, wake: &OwnedFd) {
-        // SAFETY: the ring lives as long as the kernel side does.
-        let ring = unsafe { BorrowedFd::borrow_raw(self.kernel.ring_fd()) };
-        let mut fds = [
-            PollFd::new(&ring, PollFlags::IN),
-            PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN),
-        ];
-        // Nothing can come while nobody is watched.
-        let nap = (!self.jobs.is_empty() || self.bird.is_some()).then(|| timespec(NAP));
+    /// Until something is in the ring or at the door, `nap` at most.
+    fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
+        let mut fds = vec![PollFd::from_borrowed_fd(self.kernel.ring_fd(), PollFlags::IN)];
+        fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
+        let nap = nap.map(timespec);
         let _ = poll(&mut fds, nap.as_ref());
-        let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        if let Some(wake) = wake {
+            let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        }
     }
 
     /// Takes what is in the ring; returns how many records there were.
@@ -181,10 +171,15 @@ impl Work {
         count
     }
 
+    /// By the same clock as events: boot time and one offset.
+    fn now(&self) -> UnixNanos {
+        self.attributor.time(nanos(clock_gettime(ClockId::Boottime)))
+    }
+
     fn event(&mut self, event: Event) {
         if event.job == canary::JOB {
-            if let Some(bird) = &mut self.bird {
-                bird.hear(&event);
+            if let Some(canary) = &mut self.canary {
+                canary.hear(&event);
             }
             return;
         }
@@ -192,7 +187,10 @@ impl Work {
     }
 
     fn step(&mut self, input: Input) -> Option<Verdict> {
-        let Output { records, verdict, .. } = step(&mut self.state, input);
+        let Output { records, verdict, ignored } = step(&mut self.state, input);
+        if ignored {
+            self.metrics.ignored();
+        }
         for line in &records {
             self.metrics.line(line);
             if let Some(job) = self.jobs.get_mut(&line.job) {
@@ -202,28 +200,56 @@ impl Work {
         verdict
     }
 
-    /// Proves that effects of every class are seen, unless that has just been done.
-    fn canary(&mut self) -> Result<Heard> {
-        if let Some((at, heard)) = &self.heard
-            && at.elapsed() < TICK
-        {
-            return Ok(heard.clone());
-        }
-        let cage = Cage::make(&self.own_cgroup)?;
-        let id = cage.id()?;
-        self.kernel.adopt_cgroup(id, canary::JOB)?;
-        let released = cage.release().map(|bird| self.bird = Some(bird));
-        while self.bird.as_ref().is_some_and(|bird| !bird.done()) {
-            if self.drain() == 0 {
-                std::thread::yield_now();
+    /// Proves that effects of every class are seen.
+    ///
+    /// # Errors
+    /// When they are not.
+    fn fresh_canary(&mut self) -> Result<Vec<Class>> {
+        let mut missing = Vec::new();
+        // One whose records were lost in a full ring proves nothing either way.
+        for _ in 0..CANARIES {
+            let before = self.canaries_lost();
+            let canary = self.hear_canary()?;
+            missing = canary.missing();
+            if missing.is_empty() {
+                self.heard = Some((Instant::now(), canary.seen()));
+                return Ok(canary.seen());
+            }
+            if self.canaries_lost() == before {
+                break;
             }
         }
-        warn(self.kernel.forget_cgroup(id));
-        released?;
-        let bird = self.bird.take().context("the canary is awaited here only")?;
-        let heard = (bird.seen(), bird.missing());
-        self.heard = Some((Instant::now(), heard.clone()));
-        Ok(heard)
+        let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();
+        bail!(
+            "hooks are attached, but a test effect of class {} was not seen; another security \
+             tool may have switched them off (see kernel.ftrace_enabled)",
+            names.join(", ")
+        )
+    }
+
+    /// As [`Work::fresh_canary`], unless that has just been done.
+    fn recent_canary(&mut self) -> Result<Vec<Class>> {
+        match &self.heard {
+            Some((at, seen)) if at.elapsed() < TICK => Ok(seen.clone()),
+            _ => self.fresh_canary(),
+        }
+    }
+
+    fn hear_canary(&mut self) -> Result<Canary> {
+        let mut canary = Canary::start()?;
+        self.kernel.label(canary.pid(), canary::JOB)?;
+        canary.go()?;
+        self.canary = Some(canary);
+        while self.canary.as_ref().is_some_and(|canary| !canary.done()) {
+            if self.drain() == 0 {
+                self.rest(None, Some(Duration::from_millis(1)));
+            }
+        }
+        self.canary.take().context("the canary is awaited here only")
+    }
+
+    fn canaries_lost(&mut self) -> u64 {
+        self.kernel.lost(canary::JOB).map_or(0, |lost| lost.iter().map(|(_, count)| count).sum())
     }
 
     fn start(&mut self, spec: JobSpec) -> Result<JobId> {
@@ -239,8 +265,16 @@ impl Work {
     fn try_start(&mut self, id: JobId, spec: JobSpec) -> Result<()> {
         let cgroup_id = proc::cgroup_id(&spec.cgroup)
             .with_context(|| format!("no cgroup {}", spec.cgroup.display()))?;
-        if let Some(other) = self.jobs.values().find(|job| job.cgroup_id == cgroup_id) {
-            bail!("the cgroup {} is already job {}", spec.cgroup.display(), other.name);
+        let nested = |job: &&Job| {
+            job.cgroup.starts_with(&spec.cgroup) || spec.cgroup.starts_with(&job.cgroup)
+        };
+        if let Some(other) = self.jobs.values().find(nested) {
+            bail!(
+                "the cgroup {} and that of job {}, {}, lie one in the other: a process belongs to one job",
+                spec.cgroup.display(),
+                other.id,
+                other.cgroup.display()
+            );
         }
         let has = coverage(self.backend());
         for (class, has) in [
@@ -264,31 +298,17 @@ impl Work {
             .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
             .collect();
         let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
-        if let Some(dir) = &spec.evidence {
-            let dir = std::path::absolute(dir)?;
-            let inside = roots.iter().find(|root| {
-                use std::os::unix::ffi::OsStrExt;
-                dir.starts_with(std::ffi::OsStr::from_bytes(&root.path))
-            });
-            if let Some(root) = inside {
-                bail!(
-                    "the evidence directory {} lies below the root {}, where the job could change it",
-                    dir.display(),
-                    String::from_utf8_lossy(&root.path)
-                );
-            }
-        }
+        let seen = self.recent_canary()?;
         let evidence = match &spec.evidence {
             Some(dir) => {
+                self.roots.keep_out(dir)?;
                 let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
                 Some(Evidence::create(dir, &spec.policy_bytes, note)?)
             }
             None => None,
         };
-        let hosts = resolve(&spec);
-        let (seen, missing) = self.canary()?;
         let backend = self.backend();
-        let ts = now();
+        let ts = self.now();
         self.attributor.start(id, roots.clone());
         self.kernel.loss_counters(id, true)?;
         self.jobs.insert(
@@ -311,11 +331,13 @@ impl Work {
         // From here on what enters the cgroup is the job; what is in it already
         // is looked up, and what it does meanwhile waits in the ring.
         self.kernel.adopt_cgroup(cgroup_id, id)?;
-        let members = proc::members(&spec.cgroup).unwrap_or_default();
+        let members = proc::members(&spec.cgroup)
+            .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
         let mut processes: Vec<Known> = Vec::new();
         let mut env = Vec::new();
         for pid in members {
-            for tid in proc::threads(pid) {
+            let threads = proc::threads(pid);
+            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
                 self.kernel.label(tid, id)?;
             }
             processes.push(proc::known(pid));
@@ -339,21 +361,31 @@ impl Work {
             argv: spec.argv,
             cgroup: spec.cgroup.display().to_string(),
             roots,
-            hosts,
+            hosts: spec.hosts,
             streams: spec.streams,
             terminals: spec.terminals,
             env,
             processes,
         })));
-        self.step(Input::Canary { job: id, ts: now(), seen, missing });
-        self.step(Input::Launched { job: id, ts: now() });
+        self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
+        self.step(Input::Launched { job: id, ts: self.now() });
         self.metrics.jobs(self.jobs.len());
         Ok(())
     }
 
-    fn finish(&mut self, id: JobId, exit: Option<Exit>, notices: Vec<Notice>) -> Result<Verdict> {
-        ensure!(self.jobs.contains_key(&id), "no job {id}");
-        while self.drain() > 0 {}
+    fn finish(&mut self, finish: Finish) -> Result<Verdict> {
+        let Finish { job: id, exit, mut notices, spared } = finish;
+        ensure!(self.jobs.contains_key(&id), "no job {id} is being watched");
+        match self.end(id, &spared) {
+            Ok(0) => {}
+            Ok(killed) => notices.push(Notice::Leftovers { killed }),
+            Err(error) => notices.push(Notice::Stopped { why: format!("{error:#}") }),
+        }
+        // Heard after everything that the job did, and a proof that hooks fired
+        // to the end.
+        if let Err(error) = self.fresh_canary() {
+            notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
+        }
         let mut rest = Vec::new();
         self.attributor.flush(id, &mut rest);
         for event in rest {
@@ -361,19 +393,46 @@ impl Work {
         }
         self.losses(id);
         for notice in notices {
-            self.step(Input::Notice { job: id, ts: now(), notice });
+            self.step(Input::Notice { job: id, ts: self.now(), notice });
         }
-        let verdict = self.step(Input::Finished { job: id, ts: now(), exit });
+        let verdict = self.step(Input::Finished { job: id, ts: self.now(), exit });
         let job = self.forget(id).context("the job was just there")?;
         let verdict = verdict.context("the pipeline gave no verdict")?;
         if let Some(why) = job.failed {
             bail!("{why}: there is no whole evidence, and so no verdict");
         }
-        self.metrics.verdict(&verdict);
         if let Some(evidence) = job.evidence {
             evidence.close(&verdict)?;
         }
+        self.metrics.verdict(&verdict);
         Ok(verdict)
+    }
+
+    /// Kills the job's processes wherever they went, all but those spared;
+    /// returns how many there were.
+    fn end(&mut self, id: JobId, spared: &[u32]) -> Result<u32> {
+        let until = Instant::now() + PATIENCE;
+        let mut killed = BTreeSet::new();
+        loop {
+            let left: BTreeSet<u32> = self
+                .kernel
+                .labelled(id)?
+                .into_iter()
+                .filter_map(proc::process_of)
+                .filter(|pid| !spared.contains(pid))
+                .collect();
+            if left.is_empty() {
+                return Ok(killed.len() as u32);
+            }
+            ensure!(Instant::now() < until, "processes of the job do not die: {left:?}");
+            for pid in &left {
+                proc::kill(*pid);
+            }
+            killed.extend(left);
+            if self.drain() == 0 {
+                self.rest(None, Some(Duration::from_millis(1)));
+            }
+        }
     }
 
     /// Undoes what a start did.
@@ -412,7 +471,7 @@ impl Work {
                 let why = format!("losses cannot be read: {error:#}");
                 self.step(Input::Notice {
                     job: id,
-                    ts: now(),
+                    ts: self.now(),
                     notice: Notice::CanaryFailed { why },
                 });
                 return;
@@ -431,7 +490,7 @@ impl Work {
         job.lost += new.iter().map(|(_, count)| count).sum::<u64>();
         if !new.is_empty() {
             self.metrics.lost(Stage::Ring, &new);
-            self.step(Input::Gap { job: id, ts: now(), stage: Stage::Ring, lost: new });
+            self.step(Input::Gap { job: id, ts: self.now(), stage: Stage::Ring, lost: new });
         }
         if self.garbled > 0 {
             // Whose record it was cannot be told, so every job is told.
@@ -439,7 +498,10 @@ impl Work {
             self.metrics.lost(Stage::Decode, &lost);
             for job in self.jobs.keys().copied().collect::<Vec<_>>() {
                 let lost = lost.clone();
-                self.step(Input::Gap { job, ts: now(), stage: Stage::Decode, lost });
+                if let Some(job) = self.jobs.get_mut(&job) {
+                    job.lost += 1;
+                }
+                self.step(Input::Gap { job, ts: self.now(), stage: Stage::Decode, lost });
             }
         }
     }
@@ -448,33 +510,21 @@ impl Work {
     fn stop(&mut self) {
         for id in self.jobs.keys().copied().collect::<Vec<_>>() {
             let why = "the observer was stopped".to_owned();
-            if let Err(error) = self.finish(id, None, vec![Notice::Stopped { why }]) {
+            if let Err(error) = self.finish(Finish {
+                job: id,
+                exit: None,
+                notices: vec![Notice::Stopped { why }],
+                spared: Vec::new(),
+            }) {
                 tracing::error!("job {id}: {error:#}");
             }
         }
     }
 }
 
-/// What each host of the policy resolves to now.
-fn resolve(spec: &JobSpec) -> Vec<Vec<IpAddr>> {
-    let mut hosts = vec![Vec::new(); spec.policy.hosts.entries.len()];
-    for (index, name) in spec.policy.names_to_resolve() {
-        match (name, 0).to_socket_addrs() {
-            Ok(addresses) => hosts[index].extend(addresses.map(|address| address.ip())),
-            Err(error) => tracing::warn!("{name} does not resolve, so it allows nothing: {error}"),
-        }
-        hosts[index].dedup();
-    }
-    hosts
-}
-
 /// Unix time minus boot time, nanoseconds, at this moment.
 fn boot_offset() -> u64 {
-    nanos(clock_gettime(ClockId::Realtime)) - nanos(clock_gettime(ClockId::Boottime))
-}
-
-fn now() -> UnixNanos {
-    nanos(clock_gettime(ClockId::Realtime))
+    nanos(clock_gettime(ClockId::Realtime)).wrapping_sub(nanos(clock_gettime(ClockId::Boottime)))
 }
 
 fn nanos(time: Timespec) -> u64 {

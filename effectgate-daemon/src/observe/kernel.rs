@@ -4,7 +4,7 @@
 use std::{
     fmt,
     fs::File,
-    os::fd::{AsFd, AsRawFd, RawFd},
+    os::fd::{AsFd, BorrowedFd},
     path::Path,
 };
 
@@ -19,8 +19,8 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
-    hooks::{Attach, HOOKS, Hook},
-    maps::{Grant, LostKey, Registrar, Root, Task, class},
+    hooks::{Attach, HOOKS, Hook, MINIMUM},
+    maps::{Grant, LostKey, Registrar, Root, SLOTS_PER_CPU, Task, class},
     offsets::OFFSETS,
 };
 use effectgate_core::input::{Backend, Class};
@@ -82,6 +82,8 @@ impl Kernel {
         for (symbol, value) in &offsets {
             loader.override_global(symbol, value, true);
         }
+        let wake = u64::from(ring_bytes / 64);
+        loader.override_global("WAKE_BYTES", &wake, true);
         // Frozen with the offsets: when it is off, the verifier removes it.
         let asked = tracing::enabled!(tracing::Level::TRACE);
         let level: u8 = if asked { aya_log::Level::Trace as u8 } else { 0 };
@@ -91,13 +93,21 @@ impl Kernel {
         })?;
         let mut bpf = loader
             .map_max_entries("RING", ring_bytes)
-            .map_max_entries("SLOTS", cpus as u32 * 4)
+            .map_max_entries("SLOTS", cpus as u32 * SLOTS_PER_CPU)
             .load(object()?)
             .context("the kernel refused the object's maps")?;
         let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
         let root = File::open(cgroup_root)
             .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
         let kernel = version()?;
+        ensure!(
+            kernel >= MINIMUM,
+            "this kernel is {}.{}; kernels from {}.{} are watched",
+            kernel.0,
+            kernel.1,
+            MINIMUM.0,
+            MINIMUM.1
+        );
         for hook in HOOKS.iter().filter(|hook| hook.attached(lsm, kernel)) {
             let at = std::time::Instant::now();
             attach(&mut bpf, hook, &btf, &root)
@@ -122,8 +132,8 @@ impl Kernel {
     }
 
     /// The descriptor that becomes readable when much is waiting.
-    pub fn ring_fd(&self) -> RawFd {
-        self.ring.as_raw_fd()
+    pub fn ring_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
     }
 
     fn hash<K: aya::Pod, V: aya::Pod>(
@@ -269,12 +279,15 @@ impl Kernel {
     pub fn lost(&mut self, job: u64) -> Result<Vec<(Class, u64)>> {
         let map = self.lost_map()?;
         let mut lost = Vec::new();
-        for (index, class) in
-            [Class::File, Class::Exec, Class::Env, Class::Net, Class::Guard].into_iter().enumerate()
-        {
-            let key = bytes16(&LostKey { job, class: index as u32, reserved: 0 });
-            let count = map.get(&key, 0)?.iter().sum();
-            lost.push((class, count));
+        for (class, name) in [
+            (class::FILE, Class::File),
+            (class::EXEC, Class::Exec),
+            (class::ENV, Class::Env),
+            (class::NET, Class::Net),
+            (class::GUARD, Class::Guard),
+        ] {
+            let key = bytes16(&LostKey { job, class, reserved: 0 });
+            lost.push((name, map.get(&key, 0)?.iter().sum()));
         }
         Ok(lost)
     }

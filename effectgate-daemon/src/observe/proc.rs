@@ -60,11 +60,43 @@ pub fn absolute(pid: u32, path: &[u8]) -> Bytes {
     }
 }
 
-/// Threads of a process.
+/// Threads of a process; none when it is gone.
+///
+/// # Errors
+/// When they cannot be read although it is there.
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Err(error) if gone(&error) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.filter_map(|entry| entry.map(number).transpose()).collect()
+}
+
+/// The process that a thread belongs to; `None` when it is gone.
 #[must_use]
-pub fn threads(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+pub fn process_of(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    // A zombie has ended already and waits for its parent only.
+    let value = |key| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    if value("State:")?.starts_with('Z') {
+        return None;
+    }
+    value("Tgid:")?.parse().ok()
+}
+
+/// Kills a process; one that is gone is no error.
+pub fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// What reading about a process or cgroup says when it has ended meanwhile.
+fn gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(libc::ESRCH)
+        || error.raw_os_error() == Some(libc::ENODEV)
 }
 
 /// Fills in device, inode and type.
@@ -156,9 +188,13 @@ pub fn members(cgroup: &Path) -> io::Result<Vec<u32>> {
         .lines()
         .filter_map(|line| line.parse().ok())
         .collect();
-    for entry in fs::read_dir(cgroup)?.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            pids.extend(members(&entry.path()).unwrap_or_default());
+    for entry in fs::read_dir(cgroup)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            match members(&entry.path()) {
+                Err(error) if gone(&error) => {}
+                below => pids.extend(below?),
+            }
         }
     }
     Ok(pids)
@@ -174,7 +210,9 @@ mod tests {
         assert_eq!(own.ppid, std::os::unix::process::parent_id());
         assert!(own.start > 0);
         assert!(!own.exe.is_empty());
-        assert!(threads(std::process::id()).contains(&std::process::id()));
+        let threads = threads(std::process::id()).expect("this process is there");
+        assert!(threads.contains(&std::process::id()));
+        assert_eq!(process_of(threads[threads.len() - 1]), Some(std::process::id()));
     }
 
     #[test]

@@ -15,9 +15,8 @@ use crate::{engine::kill_cgroup, observe::proc};
 /// How long killed processes may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Names of the cgroups that are made here: the process that makes one puts
-/// its id behind, so that what a killed one left can be told from what is in use.
-pub const CANARIES: &str = "effectgate-canary-";
+/// Name of the cgroups that `run` makes: it puts its process id behind, so that
+/// what a killed one left can be told from what is in use.
 pub const RUNS: &str = "effectgate-run-";
 
 /// Kills and removes what observers that are dead left below `parent`.
@@ -26,8 +25,8 @@ pub fn sweep(parent: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let pid = name.strip_prefix(CANARIES).or_else(|| name.strip_prefix(RUNS));
-        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        let pid = name.strip_prefix(RUNS).and_then(|pid| pid.parse::<u32>().ok());
+        let Some(pid) = pid else { continue };
         if !Path::new(&format!("/proc/{pid}")).exists() {
             tracing::warn!("removing {name}, which an observer that died left behind");
             drop(Cgroup { path: entry.path() });
@@ -85,7 +84,9 @@ pub fn empty(cgroup: &Path) -> Result<u32> {
     if !populated(&events)? {
         return Ok(0);
     }
-    let left = proc::members(cgroup).unwrap_or_default().len() as u32;
+    let left = proc::members(cgroup)
+        .with_context(|| format!("cannot tell who is in {}", cgroup.display()))?
+        .len() as u32;
     kill_cgroup(cgroup)?;
     let until = Instant::now() + PATIENCE;
     while populated(&events)? {

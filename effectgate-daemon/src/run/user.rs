@@ -52,12 +52,15 @@ impl User {
         let entry = unsafe { entry.as_ref() }?;
         // SAFETY: the strings of an entry are NUL-terminated.
         let (name, home) = unsafe { (CStr::from_ptr(entry.pw_name), CStr::from_ptr(entry.pw_dir)) };
+        // Copied before the database is asked again, which reuses the entry.
+        let (name, home) = (name.to_owned(), home.to_owned());
+        let (uid, gid) = (entry.pw_uid, entry.pw_gid);
         Some(User {
-            groups: groups(name, entry.pw_gid),
-            name: OsString::from_vec(name.to_bytes().to_vec()),
-            uid: entry.pw_uid,
-            gid: entry.pw_gid,
-            home: OsString::from_vec(home.to_bytes().to_vec()),
+            groups: groups(&name, gid),
+            name: OsString::from_vec(name.into_bytes()),
+            uid,
+            gid,
+            home: OsString::from_vec(home.into_bytes()),
         })
     }
 }

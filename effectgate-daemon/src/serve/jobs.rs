@@ -2,30 +2,42 @@
 //! credentials, never by what it says.
 
 use std::{
-    fs, io,
+    fs,
     os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_core::{
-    input::{Coverage, JobId, Notice},
+    input::{Coverage, JobId},
     pin, policy,
 };
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream, unix::UCred},
+    sync::Semaphore,
+    task::JoinSet,
+    time::timeout,
 };
 
 use super::protocol::{Answer, REQUEST_MAX, Request, Start};
 use crate::{
-    engine::{Engine, JobSpec},
+    engine::{Engine, Finish, JobSpec, resolve},
     exit,
     observe::proc,
     report,
 };
+
+/// Clients that may be talking at once.
+const CLIENTS: usize = 64;
+/// How long a client may take to ask, and to take its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of a request that are read from somebody who may ask nothing.
+const STRANGER_MAX: u64 = 64 << 10;
 
 /// Everything that a request needs.
 #[derive(Debug)]
@@ -60,22 +72,27 @@ pub fn bind(path: &Path) -> Result<UnixListener> {
 /// # Errors
 /// When no more connections can be accepted.
 pub async fn serve(listener: UnixListener, jobs: Arc<Jobs>) -> Result<()> {
-    let mut peers = tokio::task::JoinSet::new();
+    let places = Arc::new(Semaphore::new(CLIENTS));
+    let mut peers = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let (stream, _) = accepted.context("the job socket failed")?;
+                let place = Arc::clone(&places).try_acquire_owned();
+                let Ok(place) = place else {
+                    tracing::warn!("more than {CLIENTS} clients at once; one was turned away");
+                    continue;
+                };
                 let jobs = Arc::clone(&jobs);
                 peers.spawn(async move {
-                    if let Err(error) = converse(stream, jobs).await {
-                        tracing::debug!("a client left: {error:#}");
-                    }
+                    let _place = place;
+                    converse(stream, jobs).await
                 });
             }
-            Some(ended) = peers.join_next() => {
-                if let Err(error) = ended {
-                    bail!("answering a client failed: {error}");
-                }
+            Some(ended) = peers.join_next() => match ended {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!("a client left without its answer: {error:#}"),
+                Err(error) => bail!("answering a client failed: {error}"),
             }
         }
     }
@@ -84,23 +101,32 @@ pub async fn serve(listener: UnixListener, jobs: Arc<Jobs>) -> Result<()> {
 async fn converse(stream: UnixStream, jobs: Arc<Jobs>) -> Result<()> {
     let peer = stream.peer_cred().context("no peer credentials")?;
     let (read, mut write) = stream.into_split();
+    // A stranger is heard as well, but not at length: one that is cut off while
+    // it speaks would not hear why.
+    let allowed = may_control(&peer);
     let mut line = Vec::new();
-    BufReader::new(read.take(REQUEST_MAX)).read_until(b'\n', &mut line).await?;
-    // Requests wait for the engine, which may take a while.
-    let answer = tokio::task::spawn_blocking(move || answer(&jobs, peer, &line)).await?;
+    let mut reader = BufReader::new(read.take(if allowed { REQUEST_MAX } else { STRANGER_MAX }));
+    timeout(PATIENCE, reader.read_until(b'\n', &mut line)).await.context("no request came")??;
+    let answer = if allowed {
+        // Requests wait for the engine, which may take a while.
+        tokio::task::spawn_blocking(move || answer(&jobs, &peer, &line)).await?
+    } else {
+        let message = format!("user {} may not control jobs; root may", peer.uid());
+        Answer::Error { message, code: exit::REFUSED }
+    };
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
-    write.write_all(&text).await?;
+    timeout(PATIENCE, write.write_all(&text)).await.context("the answer was not taken")??;
     Ok(())
 }
 
-fn answer(jobs: &Jobs, peer: UCred, line: &[u8]) -> Answer {
+fn may_control(peer: &UCred) -> bool {
+    peer.uid() == 0 || peer.uid() == rustix::process::geteuid().as_raw()
+}
+
+fn answer(jobs: &Jobs, peer: &UCred, line: &[u8]) -> Answer {
     let refused =
         |code, error: anyhow::Error| Answer::Error { message: format!("{error:#}"), code };
-    if peer.uid() != 0 && peer.uid() != rustix::process::geteuid().as_raw() {
-        let error = anyhow::anyhow!("user {} may not control jobs; root may", peer.uid());
-        return refused(exit::REFUSED, error);
-    }
     let request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => return refused(exit::USAGE, anyhow::anyhow!("no request: {error}")),
@@ -147,6 +173,7 @@ impl Jobs {
         let evidence = self.state_dir.join("jobs").join(&name);
         let job = self.engine.start_job(JobSpec {
             name: name.clone(),
+            hosts: resolve(&policy),
             policy,
             policy_bytes: bytes,
             note,
@@ -162,10 +189,12 @@ impl Jobs {
     }
 
     fn finish(&self, job: JobId, peer: Option<i32>) -> Result<Value> {
-        let status = self.find(job)?;
-        let killed = clear(Path::new(&status.cgroup), peer.unwrap_or(0) as u32)?;
-        let notices = if killed > 0 { vec![Notice::Leftovers { killed }] } else { Vec::new() };
-        let verdict = self.engine.finish_job(job, None, notices)?;
+        self.find(job)?;
+        // The asker can be a runner's hook inside the job: it and its ancestors
+        // must live to hear the verdict.
+        let spared = lineage(peer);
+        let verdict =
+            self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), spared })?;
         Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
     }
 
@@ -207,34 +236,15 @@ fn absolute_cgroup(path: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-/// Kills what is left in a job's cgroup, except the one who asks for it.
-fn clear(cgroup: &Path, asking: u32) -> Result<u32> {
-    let members = match proc::members(cgroup) {
-        Ok(members) => members,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error).context(format!("cannot read {}", cgroup.display())),
-    };
-    let mut killed = 0;
-    if members.contains(&asking) {
-        // A runner's hook inside the job: it and its ancestors must live to
-        // hear the verdict.
-        let mut spared = Vec::new();
-        let mut pid = asking;
-        while pid > 1 && !spared.contains(&pid) {
-            spared.push(pid);
-            pid = proc::known(pid).ppid;
-        }
-        for pid in members.into_iter().filter(|pid| !spared.contains(pid)) {
-            if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-                killed += u32::from(
-                    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok(),
-                );
-            }
-        }
-    } else if !members.is_empty() {
-        killed = crate::run::cgroup::empty(cgroup)?;
+/// A process and its ancestors, from the socket's word.
+fn lineage(peer: Option<i32>) -> Vec<u32> {
+    let mut lineage = Vec::new();
+    let mut pid = peer.unwrap_or(0) as u32;
+    while pid > 1 && !lineage.contains(&pid) {
+        lineage.push(pid);
+        pid = proc::known(pid).ppid;
     }
-    Ok(killed)
+    lineage
 }
 
 fn unique() -> u128 {

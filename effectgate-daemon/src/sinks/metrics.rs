@@ -8,7 +8,9 @@ use effectgate_core::{
     input::{Backend, Class, Coverage, Coverages, Stage},
     judge::Decision,
 };
-use prometheus::{Encoder, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
 
 /// Every metric of one engine.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct Metrics {
     effects: IntCounterVec,
     violations: IntCounterVec,
     lost: IntCounterVec,
+    ignored: IntCounter,
     jobs: IntGauge,
     backend: IntGaugeVec,
     coverage: IntGaugeVec,
@@ -40,6 +43,11 @@ impl Metrics {
         };
         let jobs = IntGauge::new("effectgate_jobs", "Jobs being watched.")?;
         registry.register(Box::new(jobs.clone()))?;
+        let ignored = IntCounter::new(
+            "effectgate_ignored_inputs_total",
+            "Inputs about jobs that were not being watched.",
+        )?;
+        registry.register(Box::new(ignored.clone()))?;
         let metrics = Metrics {
             verdicts: counter("effectgate_verdicts_total", "Verdicts given.", &["verdict"])?,
             effects: counter(
@@ -63,6 +71,7 @@ impl Metrics {
                 "What the knowledge of a class rests on.",
                 &["class", "coverage"],
             )?,
+            ignored,
             jobs,
             registry,
         };
@@ -89,6 +98,11 @@ impl Metrics {
         for violation in &line.violations {
             self.violations.with_label_values(&[&violation.rule.name]).inc();
         }
+    }
+
+    /// Counts an input that changed nothing.
+    pub fn ignored(&self) {
+        self.ignored.inc();
     }
 
     /// Counts a verdict.
