@@ -78,24 +78,10 @@ impl Kernel {
             format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
         })?;
         let offsets = offsets(&bytes)?;
-        let mut loader = EbpfLoader::new();
-        for (symbol, value) in &offsets {
-            loader.override_global(symbol, value, true);
-        }
-        let wake = u64::from(ring_bytes / 64);
-        loader.override_global("WAKE_BYTES", &wake, true);
+        drop(bytes);
         // Frozen with the offsets: when it is off, the verifier removes it.
         let asked = tracing::enabled!(tracing::Level::TRACE);
-        let level: u8 = if asked { aya_log::Level::Trace as u8 } else { 0 };
-        loader.override_global(aya_log::LEVEL, &level, true);
-        let cpus = aya::util::nr_cpus().map_err(|(what, error)| {
-            anyhow::Error::new(error).context(format!("cannot read {what}"))
-        })?;
-        let mut bpf = loader
-            .map_max_entries("RING", ring_bytes)
-            .map_max_entries("SLOTS", cpus as u32 * SLOTS_PER_CPU)
-            .load(object()?)
-            .context("the kernel refused the object's maps")?;
+        let mut bpf = maps(&offsets, ring_bytes, asked)?;
         let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
         let root = File::open(cgroup_root)
             .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
@@ -299,6 +285,27 @@ impl Kernel {
 }
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Makes the maps and sets the constants. On its own, since the loader holds a
+/// parsed BTF of the kernel, tens of megabytes, until it is dropped.
+fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) -> Result<Ebpf> {
+    let mut loader = EbpfLoader::new();
+    for (symbol, value) in offsets {
+        loader.override_global(symbol, value, true);
+    }
+    let wake = u64::from(ring_bytes / 64);
+    loader.override_global("WAKE_BYTES", &wake, true);
+    let level: u8 = if diagnose { aya_log::Level::Trace as u8 } else { 0 };
+    loader.override_global(aya_log::LEVEL, &level, true);
+    let cpus = aya::util::nr_cpus().map_err(|(what, error)| {
+        anyhow::Error::new(error).context(format!("cannot read {what}"))
+    })?;
+    loader
+        .map_max_entries("RING", ring_bytes)
+        .map_max_entries("SLOTS", cpus as u32 * SLOTS_PER_CPU)
+        .load(object()?)
+        .context("the kernel refused the object's maps")
+}
 
 fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
     let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;

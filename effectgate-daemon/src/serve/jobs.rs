@@ -133,7 +133,10 @@ fn answer(jobs: &Jobs, peer: &UCred, line: &[u8]) -> Answer {
     };
     let result = match request {
         Request::Start(start) => jobs.start(*start).map_err(|error| (exit::REFUSED, error)),
-        Request::Finish { job } => jobs.finish(job, peer.pid()).map_err(|e| (exit::OBSERVER, e)),
+        Request::Finish { job } => match jobs.find(job) {
+            Ok(_) => jobs.finish(job, peer.pid()).map_err(|error| (exit::OBSERVER, error)),
+            Err(error) => Err((exit::USAGE, error)),
+        },
         Request::Status { job } => jobs.status(job).map_err(|error| (exit::USAGE, error)),
         Request::List {} => jobs.list().map_err(|error| (exit::OBSERVER, error)),
     };
@@ -189,7 +192,6 @@ impl Jobs {
     }
 
     fn finish(&self, job: JobId, peer: Option<i32>) -> Result<Value> {
-        self.find(job)?;
         // The asker can be a runner's hook inside the job: it and its ancestors
         // must live to hear the verdict.
         let spared = lineage(peer);
