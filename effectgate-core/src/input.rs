@@ -50,7 +50,7 @@ pub struct Started {
     /// SHA-256 of the kernel object, lower-case hexadecimal.
     pub programs: String,
     pub argv: Vec<Bytes>,
-    /// The job's own cgroup, relative to the cgroup v2 mount.
+    /// The directory of the job's own cgroup, as an absolute path.
     pub cgroup: String,
     /// Roots as the kernel knows them, by the number in [`FileObject::root`].
     pub roots: Vec<Root>,
