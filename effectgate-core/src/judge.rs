@@ -10,7 +10,6 @@ use serde::Serialize;
 pub use env::{EnvJudgement, Origin, env};
 pub use file::file;
 pub use guard::guard;
-pub(crate) use net::listens_on_loopback;
 pub use net::{Listeners, NetJudgement, net};
 
 use crate::input::{Backend, Class, Mode, Started};

@@ -153,7 +153,11 @@ fn the_job_reaches_its_own_listeners() {
     let bind = net(NetOp::Bind, "127.0.0.1");
     let connect = net(NetOp::Connect, "::ffff:127.0.0.1");
     assert_eq!(verdict(vec![bind, connect.clone()]).verdict, Outcome::Pass);
-    assert_eq!(verdict(vec![connect]).verdict, Outcome::Fail);
+    assert_eq!(verdict(vec![connect.clone()]).verdict, Outcome::Fail);
+    let other = net(NetOp::Bind, "127.0.0.2");
+    assert_eq!(verdict(vec![other, connect]).verdict, Outcome::Fail, "the host's own");
+    let mapped = vec![net(NetOp::Bind, "::ffff:127.0.0.2"), net(NetOp::Connect, "127.0.0.2")];
+    assert_eq!(verdict(mapped).verdict, Outcome::Pass);
     let named = event(What::Net {
         op: NetOp::Connect,
         address: "::ffff:192.0.2.1".parse().unwrap(),

@@ -48,7 +48,7 @@ impl Job {
         let mut job = Job {
             chain: Chain::new(chain::genesis(&started)),
             processes: Table::default(),
-            listeners: Listeners::new(),
+            listeners: Listeners::default(),
             keys: BTreeSet::new(),
             inherits: true,
             canary: false,
