@@ -48,6 +48,7 @@ pub(crate) fn started() -> Started {
             exec: Coverage::Object,
             env: Coverage::Object,
             net: Coverage::Object,
+            tool: Coverage::None,
         },
         min_coverage: Coverage::Object,
         mode: Mode::Observe,

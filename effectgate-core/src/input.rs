@@ -123,13 +123,36 @@ pub enum Coverage {
     Object,
 }
 
-/// Coverage of each class that a backend watches.
+/// Coverage of each class that a policy asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverages {
     pub file: Coverage,
     pub exec: Coverage,
     pub env: Coverage,
     pub net: Coverage,
+    /// `None`, in this version: whether the job called a tool that is not
+    /// listed is not asked.
+    pub tool: Coverage,
+}
+
+impl Coverages {
+    /// Every class with its coverage.
+    pub fn each(self) -> impl Iterator<Item = (Class, Coverage)> {
+        [
+            (Class::File, self.file),
+            (Class::Exec, self.exec),
+            (Class::Env, self.env),
+            (Class::Net, self.net),
+            (Class::Tool, self.tool),
+        ]
+        .into_iter()
+    }
+
+    /// The classes below a required minimum. It binds those that a backend
+    /// watches: no backend sees tool calls, so no job could ever meet it.
+    pub fn below(self, least: Coverage) -> impl Iterator<Item = (Class, Coverage)> {
+        self.each().filter(move |(class, has)| *class != Class::Tool && *has < least)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,11 +72,6 @@ impl Serialize for Exit {
 
 impl Serialize for Coverages {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([
-            ("file", self.file),
-            ("exec", self.exec),
-            ("env", self.env),
-            ("net", self.net),
-        ])
+        serializer.collect_map(self.each().map(|(class, coverage)| (class.name(), coverage)))
     }
 }

@@ -108,6 +108,16 @@ fn coverage_below_the_minimum_stays_open() {
 }
 
 #[test]
+fn what_is_not_measured_is_said() {
+    let (lines, verdict) = job(started(), vec![]);
+    assert_eq!(verdict.verdict, Outcome::Pass, "no minimum binds what no backend watches");
+    let json = serde_json::to_value(&verdict).unwrap();
+    assert_eq!(json["coverage"]["tool"], "none");
+    assert_eq!(json["disagreements"], serde_json::Value::Null);
+    assert_eq!(self::json(&lines[0])["object"]["coverage"], json["coverage"]);
+}
+
+#[test]
 fn setup_is_recorded_and_not_judged() {
     let start = Input::Started(Box::new(started()));
     let bind = event(What::Net {

@@ -98,16 +98,8 @@ impl Job {
     }
 
     fn doubt_coverage(&mut self) {
-        let (coverage, least) = (self.started.coverage, self.started.min_coverage);
-        for (class, has) in [
-            (Class::File, coverage.file),
-            (Class::Exec, coverage.exec),
-            (Class::Env, coverage.env),
-            (Class::Net, coverage.net),
-        ] {
-            if has < least {
-                self.tally.doubt(&Doubt::Coverage(class));
-            }
+        for (class, _) in self.started.coverage.below(self.started.min_coverage) {
+            self.tally.doubt(&Doubt::Coverage(class));
         }
     }
 

@@ -46,7 +46,7 @@ pub fn started() -> Started {
         host: "build-1".into(),
         kernel: "6.12.0".into(),
         backend: Backend::Lsm,
-        coverage: Coverages { file: all, exec: all, env: all, net: all },
+        coverage: Coverages { file: all, exec: all, env: all, net: all, tool: Coverage::None },
         min_coverage: Coverage::Object,
         mode: Mode::Observe,
         programs: "ab".repeat(32),

@@ -64,6 +64,7 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
             exec: coverage.word("exec", Coverage::from_name)?,
             env: coverage.word("env", Coverage::from_name)?,
             net: coverage.word("net", Coverage::from_name)?,
+            tool: coverage.word("tool", Coverage::from_name)?,
         },
         min_coverage: object.word("min_coverage", Coverage::from_name)?,
         mode: object.word("mode", Mode::from_name)?,
