@@ -37,6 +37,9 @@ pub enum Input {
 pub struct Started {
     pub job: JobId,
     pub ts: UnixNanos,
+    /// Unix time minus boot time, nanoseconds, by which the observer turns the
+    /// kernel's times into `ts`. Process starts stay in boot time.
+    pub boot_offset: u64,
     /// The name in records and file names.
     pub name: String,
     pub policy: Policy,

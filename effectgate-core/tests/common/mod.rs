@@ -40,6 +40,7 @@ pub fn started() -> Started {
     Started {
         job: JOB,
         ts: T0,
+        boot_offset: T0 - 1_000,
         name: "job-3".into(),
         policy: policy(),
         note: None,
