@@ -158,6 +158,8 @@ impl Coverages {
     }
 }
 
+/// What is to be done about a violation. In this version nothing kills or
+/// denies: whatever the mode, decisions say what was done, and that is to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Observe,

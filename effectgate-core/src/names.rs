@@ -56,7 +56,7 @@ names! {
         IoUring = "io_uring", CompatSyscall = "compat_syscall", Entered = "entered",
         Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
     }
-    Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Decision { Allowed = "allowed", Recorded = "recorded" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 

@@ -154,7 +154,7 @@ impl Job {
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
         let Draft { ts, action, object, shown, process, judgement, coverage } = draft;
         let class = action.class();
-        let decision = judgement.decision(class, self.started.mode, self.started.backend);
+        let decision = judgement.decision();
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,
