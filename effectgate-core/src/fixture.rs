@@ -37,6 +37,7 @@ pub(crate) fn started() -> Started {
     Started {
         job: 7,
         ts: 1_700_000_000_000_000_000,
+        boot_offset: 1_699_999_000_000_000_000,
         name: "job-7".into(),
         policy: crate::policy::parse("envelope.json", ENVELOPE.as_bytes()).unwrap(),
         note: None,
@@ -48,6 +49,7 @@ pub(crate) fn started() -> Started {
             exec: Coverage::Object,
             env: Coverage::Object,
             net: Coverage::Object,
+            tool: Coverage::None,
         },
         min_coverage: Coverage::Object,
         mode: Mode::Observe,

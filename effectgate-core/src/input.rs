@@ -37,6 +37,9 @@ pub enum Input {
 pub struct Started {
     pub job: JobId,
     pub ts: UnixNanos,
+    /// Unix time minus boot time, nanoseconds, by which the observer turns the
+    /// kernel's times into `ts`. Process starts stay in boot time.
+    pub boot_offset: u64,
     /// The name in records and file names.
     pub name: String,
     pub policy: Policy,
@@ -50,7 +53,7 @@ pub struct Started {
     /// SHA-256 of the kernel object, lower-case hexadecimal.
     pub programs: String,
     pub argv: Vec<Bytes>,
-    /// The job's own cgroup, relative to the cgroup v2 mount.
+    /// The directory of the job's own cgroup, as an absolute path.
     pub cgroup: String,
     /// Roots as the kernel knows them, by the number in [`FileObject::root`].
     pub roots: Vec<Root>,
@@ -123,15 +126,40 @@ pub enum Coverage {
     Object,
 }
 
-/// Coverage of each class that a backend watches.
+/// Coverage of each class that a policy asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverages {
     pub file: Coverage,
     pub exec: Coverage,
     pub env: Coverage,
     pub net: Coverage,
+    /// `None`, in this version: whether the job called a tool that is not
+    /// listed is not asked.
+    pub tool: Coverage,
 }
 
+impl Coverages {
+    /// Every class with its coverage.
+    pub fn each(self) -> impl Iterator<Item = (Class, Coverage)> {
+        [
+            (Class::File, self.file),
+            (Class::Exec, self.exec),
+            (Class::Env, self.env),
+            (Class::Net, self.net),
+            (Class::Tool, self.tool),
+        ]
+        .into_iter()
+    }
+
+    /// The classes below a required minimum. It binds those that a backend
+    /// watches: no backend sees tool calls, so no job could ever meet it.
+    pub fn below(self, least: Coverage) -> impl Iterator<Item = (Class, Coverage)> {
+        self.each().filter(move |(class, has)| *class != Class::Tool && *has < least)
+    }
+}
+
+/// What is to be done about a violation. In this version nothing kills or
+/// denies: whatever the mode, decisions say what was done, and that is to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Observe,

@@ -10,10 +10,9 @@ use serde::Serialize;
 pub use env::{EnvJudgement, Origin, env};
 pub use file::file;
 pub use guard::guard;
-pub(crate) use net::listens_on_loopback;
 pub use net::{Listeners, NetJudgement, net};
 
-use crate::input::{Backend, Class, Mode, Started};
+use crate::input::{Class, Started};
 
 /// What an effect means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +46,12 @@ pub struct Rule {
     pub line: Option<u32>,
 }
 
-/// What happened to the effect.
+/// What happened to the effect. The format has the words `denied` and `killed`
+/// as well, for a version that denies or kills; this one does neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decision {
     Allowed,
     Recorded,
-    Denied,
-    Killed,
 }
 
 /// Why a verdict cannot be `pass` although nothing is known to be outside.
@@ -106,27 +104,14 @@ impl Judgement {
         }
     }
 
-    /// What was done about it. `enforce` denies files and programs only with
-    /// the `lsm` backend, the network with every backend; keys that a process
-    /// already holds and a cgroup that it already left cannot be denied.
-    pub fn decision(&self, class: Class, mode: Mode, backend: Backend) -> Decision {
-        match (&self.finding, mode) {
-            (Finding::Within, _) => Decision::Allowed,
-            (Finding::Violation, Mode::Kill) => Decision::Killed,
-            (Finding::Violation, Mode::Enforce) => match class {
-                Class::Net => Decision::Denied,
-                Class::File | Class::Exec if backend == Backend::Lsm => Decision::Denied,
-                Class::File
-                | Class::Exec
-                | Class::Env
-                | Class::Tool
-                | Class::Limit
-                | Class::Guard => Decision::Recorded,
-            },
-            (Finding::Violation, Mode::Observe)
-            | (Finding::Recorded | Finding::Doubt(_) | Finding::RecordedWithDoubt(_), _) => {
-                Decision::Recorded
-            }
+    /// What was done about it: in every mode no more than to record it.
+    pub fn decision(&self) -> Decision {
+        match self.finding {
+            Finding::Within => Decision::Allowed,
+            Finding::Recorded
+            | Finding::Violation
+            | Finding::Doubt(_)
+            | Finding::RecordedWithDoubt(_) => Decision::Recorded,
         }
     }
 }

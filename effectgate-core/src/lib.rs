@@ -1,5 +1,6 @@
 //! The pure part of EffectGate: policy, events, judging, verdict, evidence.
-//! No I/O, no clock, no kernel.
+//! No clock, no kernel, and no I/O of its own: [`replay`] reads from the
+//! [`BufRead`](std::io::BufRead) that it is given.
 //!
 //! The way through it:
 //! 1. [`policy::parse`] reads an envelope; [`pin`] holds it against its digest.

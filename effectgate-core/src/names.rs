@@ -56,7 +56,7 @@ names! {
         IoUring = "io_uring", CompatSyscall = "compat_syscall", Entered = "entered",
         Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
     }
-    Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Decision { Allowed = "allowed", Recorded = "recorded" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 
@@ -72,11 +72,6 @@ impl Serialize for Exit {
 
 impl Serialize for Coverages {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([
-            ("file", self.file),
-            ("exec", self.exec),
-            ("env", self.env),
-            ("net", self.net),
-        ])
+        serializer.collect_map(self.each().map(|(class, coverage)| (class.name(), coverage)))
     }
 }

@@ -28,6 +28,7 @@ pub struct Verdict {
     pub reasons: Vec<String>,
     pub policy: PolicyRef,
     pub backend: Backend,
+    /// What was asked: about a class with coverage `none`, nothing.
     pub coverage: Coverages,
     pub command: Command,
     /// RFC 3339, UTC.
@@ -42,8 +43,9 @@ pub struct Verdict {
     pub violations: Vec<Violation>,
     /// Violations beyond those listed, each time they happened.
     pub violations_unlisted: u64,
-    /// Effects that the kernel judged otherwise than user space.
-    pub disagreements: u64,
+    /// Effects that the kernel judged otherwise than user space; null when the
+    /// two were not compared. In this version the kernel judges nothing.
+    pub disagreements: Option<u64>,
     pub log: Log,
 }
 

@@ -145,6 +145,13 @@ fn broad() -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn the_clocks_offset_is_recorded() {
+    let opening = &broad()[0];
+    // Larger than what every JSON reader holds exactly.
+    assert_eq!(opening["object"]["boot_offset"], (T0 - 1_000).to_string());
+}
+
+#[test]
 fn the_chain_is_built_as_documented() {
     let (lines, _) = job(started(), vec![exec(42, 5, "/bin/sh"), env(&["CI"])]);
     assert_eq!(seal(lines.iter().map(json).collect()), log(&lines));

@@ -108,6 +108,16 @@ fn coverage_below_the_minimum_stays_open() {
 }
 
 #[test]
+fn what_is_not_measured_is_said() {
+    let (lines, verdict) = job(started(), vec![]);
+    assert_eq!(verdict.verdict, Outcome::Pass, "no minimum binds what no backend watches");
+    let json = serde_json::to_value(&verdict).unwrap();
+    assert_eq!(json["coverage"]["tool"], "none");
+    assert_eq!(json["disagreements"], serde_json::Value::Null);
+    assert_eq!(self::json(&lines[0])["object"]["coverage"], json["coverage"]);
+}
+
+#[test]
 fn setup_is_recorded_and_not_judged() {
     let start = Input::Started(Box::new(started()));
     let bind = event(What::Net {
@@ -153,7 +163,11 @@ fn the_job_reaches_its_own_listeners() {
     let bind = net(NetOp::Bind, "127.0.0.1");
     let connect = net(NetOp::Connect, "::ffff:127.0.0.1");
     assert_eq!(verdict(vec![bind, connect.clone()]).verdict, Outcome::Pass);
-    assert_eq!(verdict(vec![connect]).verdict, Outcome::Fail);
+    assert_eq!(verdict(vec![connect.clone()]).verdict, Outcome::Fail);
+    let other = net(NetOp::Bind, "127.0.0.2");
+    assert_eq!(verdict(vec![other, connect]).verdict, Outcome::Fail, "the host's own");
+    let mapped = vec![net(NetOp::Bind, "::ffff:127.0.0.2"), net(NetOp::Connect, "127.0.0.2")];
+    assert_eq!(verdict(mapped).verdict, Outcome::Pass);
     let named = event(What::Net {
         op: NetOp::Connect,
         address: "::ffff:192.0.2.1".parse().unwrap(),
@@ -167,25 +181,13 @@ fn the_job_reaches_its_own_listeners() {
 }
 
 #[test]
-fn modes_decide_what_is_done() {
-    let decided = |mode, backend, input| {
-        let started = Started { mode, backend, ..started() };
-        job(started, vec![input]).0[3].decision
-    };
-    let connect = || {
-        event(What::Net {
-            op: NetOp::Connect,
-            address: "8.8.8.8".parse().unwrap(),
-            port: 53,
-            protocol: 17,
-        })
-    };
-    assert_eq!(decided(Mode::Observe, Backend::Lsm, outside()), Decision::Recorded);
-    assert_eq!(decided(Mode::Kill, Backend::Fentry, outside()), Decision::Killed);
-    assert_eq!(decided(Mode::Enforce, Backend::Lsm, outside()), Decision::Denied);
-    assert_eq!(decided(Mode::Enforce, Backend::Fentry, outside()), Decision::Recorded);
-    assert_eq!(decided(Mode::Enforce, Backend::Fentry, connect()), Decision::Denied);
-    assert_eq!(decided(Mode::Kill, Backend::Lsm, inside()), Decision::Allowed);
+fn no_mode_claims_more_than_was_done() {
+    for (mode, backend) in Mode::ALL.iter().flat_map(|m| Backend::ALL.iter().map(move |b| (m, b))) {
+        let started = Started { mode: *mode, backend: *backend, ..started() };
+        let (lines, _) = job(started, vec![outside(), inside()]);
+        let decisions = [lines[3].decision, lines[4].decision];
+        assert_eq!(decisions, [Decision::Recorded, Decision::Allowed], "{mode:?} {backend:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The network: hosts by name or address, the job's own loopback.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::input::{NetOp, Started};
 use crate::judge::{Finding, Judgement, Rule};
@@ -10,9 +10,42 @@ use crate::policy::{HostName, Network};
 /// `IPPROTO_UDP`.
 const UDP: u32 = 17;
 
-/// Ports on which the job itself listens, where its loopback reaches them:
-/// (protocol, port).
-pub type Listeners = BTreeSet<(u32, u16)>;
+/// Sockets remembered of one job.
+const LISTENERS: usize = 65_536;
+
+/// Where the job itself can be reached through loopback: what it bound.
+///
+/// What is not known, and lets a listener of the host pass for the job's own:
+/// - when a socket is closed: an entry stays until the job ends, even if the
+///   host then listens there;
+/// - whether a socket that was bound also listens;
+/// - whether an IPv6 wildcard socket accepts IPv4 (`IPV6_V6ONLY`): it is taken
+///   to do so;
+/// - network namespaces: one address in two of them is taken to be the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listeners(BTreeSet<(u32, IpAddr, u16)>);
+
+impl Listeners {
+    /// Takes note of a bind; `address` is canonical.
+    pub fn bound(&mut self, protocol: u32, address: IpAddr, port: u16) {
+        // Port 0 is no place to connect to. Beyond the limit, the job's own
+        // listener is judged like a stranger's.
+        let reachable = address.is_loopback() || address.is_unspecified();
+        if reachable && port != 0 && self.0.len() < LISTENERS {
+            self.0.insert((protocol, address, port));
+        }
+    }
+
+    /// Whether what answers at `address` is the job's. The unspecified address
+    /// leads to whatever loopback address the connecting socket has, so only
+    /// a wildcard answers there for sure.
+    fn answer(&self, protocol: u32, address: IpAddr, port: u16) -> bool {
+        let any4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let any6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let has = |bound| self.0.contains(&(protocol, bound, port));
+        has(address) || has(any6) || address.is_ipv4() && has(any4)
+    }
+}
 
 /// A judgement, and the host of the policy by which it was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +75,7 @@ pub fn net(
         NetOp::Bind if address.is_loopback() => return built_in("loopback", Finding::Within),
         // The kernel takes a connection to the unspecified address to loopback.
         NetOp::Connect | NetOp::Send if address.is_loopback() || address.is_unspecified() => {
-            if listeners.contains(&(protocol, port)) {
+            if listeners.answer(protocol, address, port) {
                 return built_in("loopback", Finding::Within);
             }
             // How resolvers ask which source address they would have: nothing
@@ -59,11 +92,6 @@ pub fn net(
         Network::Allowlist => Rule::written(started, "allowed_hosts", policy.hosts.line),
     };
     NetJudgement { judgement: Judgement { rule, finding: Finding::Violation }, name: None }
-}
-
-/// Whether a bind to this address can be reached through loopback.
-pub(crate) fn listens_on_loopback(address: IpAddr) -> bool {
-    address.is_loopback() || address.is_unspecified()
 }
 
 fn listed(started: &Started, address: IpAddr, port: u16) -> Option<NetJudgement> {
@@ -101,7 +129,10 @@ mod tests {
         port: u16,
         protocol: u32,
     ) -> (bool, &'static str) {
-        let listeners = Listeners::from([(TCP, 8080)]);
+        let mut listeners = Listeners::default();
+        for (address, port) in [("127.0.0.1", 8080), ("::1", 8080), ("127.0.0.2", 5432)] {
+            listeners.bound(TCP, address.parse().unwrap(), port);
+        }
         let address = address.parse().unwrap();
         let found = net(started, &listeners, op, address, port, protocol).judgement;
         (found.within(), found.rule.name)
@@ -127,7 +158,7 @@ mod tests {
             }
         }
         let address = "192.0.2.1".parse().unwrap();
-        let found = net(&started, &Listeners::new(), NetOp::Connect, address, 443, TCP);
+        let found = net(&started, &Listeners::default(), NetOp::Connect, address, 443, TCP);
         assert_eq!(found.name.as_deref(), Some("example.com"));
         assert_eq!(found.judgement.rule.line, Some(started.policy.hosts.entries[0].line));
     }
@@ -137,9 +168,13 @@ mod tests {
         let started = started();
         for (op, address, port, protocol, within, rule) in [
             (NetOp::Connect, "127.0.0.1", 8080, TCP, true, "loopback"),
-            (NetOp::Send, "127.9.9.9", 8080, TCP, true, "loopback"),
+            (NetOp::Send, "127.0.0.1", 8080, TCP, true, "loopback"),
+            (NetOp::Send, "127.9.9.9", 8080, TCP, false, "network"),
             (NetOp::Connect, "::1", 8080, TCP, true, "loopback"),
-            (NetOp::Connect, "0.0.0.0", 8080, TCP, true, "loopback"),
+            (NetOp::Connect, "0.0.0.0", 8080, TCP, false, "network"),
+            (NetOp::Connect, "127.0.0.2", 5432, TCP, true, "loopback"),
+            (NetOp::Connect, "127.0.0.1", 5432, TCP, false, "network"),
+            (NetOp::Connect, "::1", 5432, TCP, false, "network"),
             (NetOp::Connect, "127.0.0.1", 8080, UDP, false, "network"),
             (NetOp::Connect, "127.0.0.1", 8081, TCP, false, "network"),
             (NetOp::Connect, "192.0.2.1", 8080, TCP, false, "network"),
@@ -156,5 +191,38 @@ mod tests {
             let found = judge(&started, op, address, port, protocol);
             assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol}");
         }
+    }
+
+    #[test]
+    fn a_listener_answers_where_it_was_bound() {
+        let answers = |bound: &str, address: &str| {
+            let mut listeners = Listeners::default();
+            listeners.bound(TCP, bound.parse().unwrap(), 5432);
+            let address = address.parse().unwrap();
+            let found = net(&started(), &listeners, NetOp::Connect, address, 5432, TCP).judgement;
+            found.within()
+        };
+        let asked = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "192.0.2.1"];
+        for (bound, answered) in [
+            ("127.0.0.1", [true, false, false, false, false, false]),
+            ("127.0.0.2", [false, true, false, false, false, false]),
+            ("0.0.0.0", [true, true, true, false, false, false]),
+            ("::1", [false, false, false, true, false, false]),
+            ("::", [true, true, true, true, true, false]),
+            ("192.0.2.1", [false; 6]),
+        ] {
+            assert_eq!(asked.map(|address| answers(bound, address)), answered, "{bound}");
+        }
+    }
+
+    #[test]
+    fn listeners_are_bounded() {
+        let mut listeners = Listeners::default();
+        for port in 0..=u16::MAX {
+            for address in ["127.0.0.1", "127.0.0.2"] {
+                listeners.bound(TCP, address.parse().unwrap(), port);
+            }
+        }
+        assert_eq!(listeners.0.len(), LISTENERS);
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn opening(started: &Started) -> Value {
             "file": policy.file,
         },
         "note": started.note,
+        "boot_offset": number(started.boot_offset),
         "host": started.host,
         "kernel": started.kernel,
         "backend": started.backend,

@@ -36,6 +36,7 @@ pub(super) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
     let started = Started {
         job: JOB,
         ts: opening.ts,
+        boot_offset: opening.boot_offset,
         name: opening.name,
         policy,
         // A note covers the drift to one policy only.

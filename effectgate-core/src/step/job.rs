@@ -48,7 +48,7 @@ impl Job {
         let mut job = Job {
             chain: Chain::new(chain::genesis(&started)),
             processes: Table::default(),
-            listeners: Listeners::new(),
+            listeners: Listeners::default(),
             keys: BTreeSet::new(),
             inherits: true,
             canary: false,
@@ -98,16 +98,8 @@ impl Job {
     }
 
     fn doubt_coverage(&mut self) {
-        let (coverage, least) = (self.started.coverage, self.started.min_coverage);
-        for (class, has) in [
-            (Class::File, coverage.file),
-            (Class::Exec, coverage.exec),
-            (Class::Env, coverage.env),
-            (Class::Net, coverage.net),
-        ] {
-            if has < least {
-                self.tally.doubt(&Doubt::Coverage(class));
-            }
+        for (class, _) in self.started.coverage.below(self.started.min_coverage) {
+            self.tally.doubt(&Doubt::Coverage(class));
         }
     }
 
@@ -162,7 +154,7 @@ impl Job {
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
         let Draft { ts, action, object, shown, process, judgement, coverage } = draft;
         let class = action.class();
-        let decision = judgement.decision(class, self.started.mode, self.started.backend);
+        let decision = judgement.decision();
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,

@@ -95,7 +95,7 @@ impl Tally {
             lost: self.lost,
             violations: self.violations,
             violations_unlisted: self.unlisted,
-            disagreements: 0,
+            disagreements: None,
             log: Log { records: 0, head: String::new() },
         }
     }

@@ -146,9 +146,10 @@ prop_compose! {
         env in prop::collection::vec(bytes(), 0..3),
         processes in prop::collection::vec(known(), 0..3),
         name in ".{0,8}",
+        boot_offset: u64,
         twin: bool,
     ) -> Started {
-        let mut started = Started { backend, mode, min_coverage, argv, env, processes, name, ..started() };
+        let mut started = Started { backend, mode, min_coverage, argv, env, processes, name, boot_offset, ..started() };
         if twin {
             // Two entries of the policy that resolved to one directory.
             started.roots[1].path = started.roots[0].path.clone();

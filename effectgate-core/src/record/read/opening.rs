@@ -13,6 +13,7 @@ use crate::record::{GuardAction, read_number};
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub ts: UnixNanos,
+    pub boot_offset: u64,
     pub name: String,
     pub sha256: String,
     pub note: Option<ReviewNote>,
@@ -53,6 +54,7 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
     let coverage = object.members("coverage")?;
     Ok(Opening {
         ts: all.time()?,
+        boot_offset: object.number("boot_offset")?,
         name: all.string("job")?,
         sha256: policy.string("sha256")?,
         note: note(&object)?,
@@ -64,6 +66,7 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
             exec: coverage.word("exec", Coverage::from_name)?,
             env: coverage.word("env", Coverage::from_name)?,
             net: coverage.word("net", Coverage::from_name)?,
+            tool: coverage.word("tool", Coverage::from_name)?,
         },
         min_coverage: object.word("min_coverage", Coverage::from_name)?,
         mode: object.word("mode", Mode::from_name)?,

@@ -202,16 +202,13 @@ impl Job {
         out: &mut Vec<Line>,
     ) {
         let mut name = None;
-        let listeners = std::mem::take(&mut self.listeners);
         let judgement = self.judged(|started| {
-            let found = judge::net(started, &listeners, op, address, port, protocol);
+            let found = judge::net(started, &self.listeners, op, address, port, protocol);
             name = found.name;
             found.judgement
         });
-        self.listeners = listeners;
-        let binds = self.launched && op == NetOp::Bind && port != 0;
-        if binds && judge::listens_on_loopback(address) {
-            self.listeners.insert((protocol, port));
+        if self.launched && op == NetOp::Bind {
+            self.listeners.bound(protocol, address, port);
         }
         let peer = SocketAddr::new(address, port);
         let named = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
