@@ -14,7 +14,7 @@ use aya_ebpf::{
     programs::BtfTracePointContext,
 };
 use effectgate_common::{
-    maps::{Task, class, task},
+    maps::{REGISTRAR_JOB, Task, class, task},
     wire::{FileBody, GuardBody, PATH_MAX, kind, op},
 };
 
@@ -164,6 +164,7 @@ fn returned(call: &Call) {
             }
             return;
         }
+        _ if call.job == REGISTRAR_JOB => return,
         nr::FTRUNCATE => (op::TRUNCATE, File(a), Nothing),
         nr::FCHMOD => (op::CHMOD, File(a), Nothing),
         nr::FCHOWN => (op::CHOWN, File(a), Nothing),

@@ -2,23 +2,29 @@
 
 use std::fs;
 
-use anyhow::Context;
 use effectgate_core::policy;
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::{
     cli::{Check, Format},
-    exit::{self, Code, Outcomes},
+    exit::{self, Failure, Outcomes},
 };
 
 pub fn check(args: &Check, format: Format) -> Outcomes {
     let mut code = exit::HOLDS;
     let mut results = Vec::new();
+    let mut unreadable = Vec::new();
     for file in &args.files {
         let name = file.to_string_lossy();
-        let bytes =
-            fs::read(file).with_context(|| format!("cannot read {name}")).code(exit::USAGE)?;
+        let bytes = match fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                // The other files are checked all the same.
+                unreadable.push(format!("cannot read {name}: {error}"));
+                continue;
+            }
+        };
         let (faults, policy) = match policy::parse(&name, &bytes) {
             Ok(policy) => (Vec::new(), Some(policy)),
             Err(faults) => (faults, None),
@@ -50,6 +56,9 @@ pub fn check(args: &Check, format: Format) -> Outcomes {
     }
     if format == Format::Json {
         print_json(&results)?;
+    }
+    if !unreadable.is_empty() {
+        return Err(Failure { code: exit::USAGE, error: anyhow::anyhow!(unreadable.join("\n")) });
     }
     Ok(code)
 }

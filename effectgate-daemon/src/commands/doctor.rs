@@ -47,7 +47,12 @@ fn examine() -> Report {
     let backends = [Backend::Lsm, Backend::Fentry, Backend::TracePoint]
         .into_iter()
         .map(|backend| {
-            let engine = cgroup2.as_ref().map_err(|error| format!("{error:#}")).and_then(|root| {
+            let engine = if rustix::process::geteuid().is_root() {
+                cgroup2.as_ref().map_err(|error| format!("{error:#}"))
+            } else {
+                Err("loading kernel programs needs root".to_owned())
+            };
+            let engine = engine.and_then(|root| {
                 let config = Config {
                     backend: Some(backend),
                     ring_bytes: kernel::RING_BYTES,
@@ -98,13 +103,13 @@ fn text(report: &Report) -> String {
     for finding in &report.backends {
         let name = finding.backend.name();
         match (&finding.coverage, &finding.why_not) {
-            (Some(coverage), _) => text.push_str(&format!(
-                "\n{name}: works\n  coverage: file {}, exec {}, env {}, net {}\n",
-                coverage.file.name(),
-                coverage.exec.name(),
-                coverage.env.name(),
-                coverage.net.name()
-            )),
+            (Some(coverage), _) => {
+                let classes: Vec<String> = coverage
+                    .each()
+                    .map(|(class, coverage)| format!("{} {}", class.name(), coverage.name()))
+                    .collect();
+                text.push_str(&format!("\n{name}: works\n  coverage: {}\n", classes.join(", ")));
+            }
             (None, why) => text.push_str(&format!(
                 "\n{name}: not to be had\n  {}\n  {}\n",
                 why.as_deref().unwrap_or_default().replace('\n', "\n  "),

@@ -35,7 +35,9 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Job(args) => job::job(args, cli.format),
         Command::Completions { shell } => {
             let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "effectgate", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "effectgate", &mut script);
+            print(&String::from_utf8_lossy(&script));
             Ok(exit::HOLDS)
         }
     }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::{policy, print_verdict};
 use crate::{
     cli::{Format, Mode, Run},
-    engine::{Config, Engine, Finish, JobSpec, resolve},
+    engine::{Config, Engine, Finish, JobSpec, Left, resolve},
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
     run::{
@@ -47,7 +47,7 @@ pub fn run(args: Run, format: Format) -> Outcomes {
     if killed > 0 {
         notices.push(Notice::Leftovers { killed });
     }
-    let finish = Finish { job, exit, notices, spared: Vec::new() };
+    let finish = Finish { job, exit, notices, left: Left::Killed { spared: Vec::new() } };
     let verdict = engine.finish_job(finish).code(exit::OBSERVER)?;
     print_verdict(&verdict, format)?;
     // Metrics may be lost, a verdict may not.
@@ -146,7 +146,7 @@ impl Prepared {
     fn abandon(&self, engine: &Engine, job: JobId) {
         let why = "the command could not be started".to_owned();
         let notices = vec![Notice::Stopped { why }];
-        let finish = Finish { job, exit: None, notices, spared: Vec::new() };
+        let finish = Finish { job, exit: None, notices, left: Left::Killed { spared: Vec::new() } };
         if let Err(error) = engine.finish_job(finish) {
             tracing::debug!("{error:#}");
         }

@@ -96,9 +96,16 @@ pub struct Finish {
     pub job: JobId,
     pub exit: Option<Exit>,
     pub notices: Vec<Notice>,
-    /// Processes of the job that are not killed: the one that asks for the
-    /// verdict, and its ancestors.
-    pub spared: Vec<u32>,
+    pub left: Left,
+}
+
+/// What becomes of processes that are left when a job ends.
+#[derive(Debug)]
+pub enum Left {
+    /// Killed, except these: the one that asks for the verdict, and its ancestors.
+    Killed { spared: Vec<u32> },
+    /// Left alone: it is not the job that ends, but the observer.
+    Alone,
 }
 
 /// The way to a running engine. Dropping it stops the engine.
@@ -233,7 +240,8 @@ pub fn coverage(backend: Backend) -> Coverages {
         // Opens are judged on the object, all else on arguments.
         Backend::TracePoint => Coverage::Argument,
     };
-    Coverages { file, exec: Coverage::Object, env: Coverage::Object, net: Coverage::Object }
+    let object = Coverage::Object;
+    Coverages { file, exec: object, env: object, net: object, tool: Coverage::None }
 }
 
 /// Kills everything in a cgroup and below it (`cgroup.kill`, kernel 5.14).

@@ -20,7 +20,7 @@ use rustix::{
 };
 
 use super::{
-    Config, Finish, JobSpec, Request,
+    Config, Finish, JobSpec, Left, Request,
     canary::{self, Canary},
     coverage,
     job::Job,
@@ -68,13 +68,15 @@ impl Work {
             None => vec![Backend::Lsm, Backend::TracePoint],
         };
         let mut refusals = Vec::new();
+        let only = candidates.len() == 1;
         for backend in candidates {
             match Work::with(backend, config, &metrics) {
                 Ok(work) => return Ok(work),
+                Err(error) if only => return Err(error),
                 Err(error) => refusals.push(format!("{}: {error:#}", backend.name())),
             }
         }
-        bail!("no backend to be had\n  {}", refusals.join("\n  "))
+        bail!("no backend is to be had here\n  {}", refusals.join("\n  "))
     }
 
     fn with(backend: Backend, config: &Config, metrics: &Arc<Metrics>) -> Result<Work> {
@@ -276,17 +278,12 @@ impl Work {
                 other.cgroup.display()
             );
         }
-        let has = coverage(self.backend());
-        for (class, has) in [
-            (Class::File, has.file),
-            (Class::Exec, has.exec),
-            (Class::Env, has.env),
-            (Class::Net, has.net),
-        ] {
-            ensure!(
-                has >= spec.min_coverage,
-                "the {} backend has coverage `{}` for class {}, but `{}` is the least that is wanted",
-                self.backend().name(),
+        let backend = self.backend();
+        if let Some((class, has)) = coverage(backend).below(spec.min_coverage).next() {
+            bail!(
+                "the {} backend has coverage `{}` for class {}, less than the `{}` that is wanted: \
+                 choose another backend or a lower --min-coverage",
+                backend.name(),
                 has.name(),
                 class.name(),
                 spec.min_coverage.name()
@@ -307,7 +304,6 @@ impl Work {
             }
             None => None,
         };
-        let backend = self.backend();
         let ts = self.now();
         self.attributor.start(id, roots.clone());
         self.kernel.loss_counters(id, true)?;
@@ -348,6 +344,7 @@ impl Work {
         self.step(Input::Started(Box::new(Started {
             job: id,
             ts,
+            boot_offset: self.attributor.time(0),
             name: spec.name,
             policy: spec.policy,
             note: spec.note.map(|(note, _)| note),
@@ -374,12 +371,14 @@ impl Work {
     }
 
     fn finish(&mut self, finish: Finish) -> Result<Verdict> {
-        let Finish { job: id, exit, mut notices, spared } = finish;
+        let Finish { job: id, exit, mut notices, left } = finish;
         ensure!(self.jobs.contains_key(&id), "no job {id} is being watched");
-        match self.end(id, &spared) {
-            Ok(0) => {}
-            Ok(killed) => notices.push(Notice::Leftovers { killed }),
-            Err(error) => notices.push(Notice::Stopped { why: format!("{error:#}") }),
+        if let Left::Killed { spared } = left {
+            match self.end(id, &spared) {
+                Ok(0) => {}
+                Ok(killed) => notices.push(Notice::Leftovers { killed }),
+                Err(error) => notices.push(Notice::Stopped { why: format!("{error:#}") }),
+            }
         }
         // Heard after everything that the job did, and a proof that hooks fired
         // to the end.
@@ -514,7 +513,7 @@ impl Work {
                 job: id,
                 exit: None,
                 notices: vec![Notice::Stopped { why }],
-                spared: Vec::new(),
+                left: Left::Alone,
             }) {
                 tracing::error!("job {id}: {error:#}");
             }

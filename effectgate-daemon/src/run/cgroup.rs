@@ -19,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// what a killed one left can be told from what is in use.
 pub const RUNS: &str = "effectgate-run-";
 
-/// Kills and removes what observers that are dead left below `parent`.
+/// Removes the empty cgroups that dead observers left below `parent`. One that
+/// is not empty is only spoken of: what looks dead from here may live in
+/// another PID namespace.
 pub fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -28,8 +30,12 @@ pub fn sweep(parent: &Path) {
         let pid = name.strip_prefix(RUNS).and_then(|pid| pid.parse::<u32>().ok());
         let Some(pid) = pid else { continue };
         if !Path::new(&format!("/proc/{pid}")).exists() {
-            tracing::warn!("removing {name}, which an observer that died left behind");
-            drop(Cgroup { path: entry.path() });
+            match fs::remove_dir(entry.path()) {
+                Ok(()) => tracing::info!("removed {name}, which a dead observer left behind"),
+                Err(error) => {
+                    tracing::warn!("{name} looks left behind by a dead observer: {error}")
+                }
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ use tokio::{
 
 use super::protocol::{Answer, REQUEST_MAX, Request, Start};
 use crate::{
-    engine::{Engine, Finish, JobSpec, resolve},
+    engine::{Engine, Finish, JobSpec, Left, resolve},
     exit,
     observe::proc,
     report,
@@ -194,9 +194,9 @@ impl Jobs {
     fn finish(&self, job: JobId, peer: Option<i32>) -> Result<Value> {
         // The asker can be a runner's hook inside the job: it and its ancestors
         // must live to hear the verdict.
-        let spared = lineage(peer);
+        let left = Left::Killed { spared: lineage(peer) };
         let verdict =
-            self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), spared })?;
+            self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), left })?;
         Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
     }
 

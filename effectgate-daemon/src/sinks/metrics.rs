@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use effectgate_core::{
     Line, Outcome, Verdict,
-    input::{Backend, Class, Coverage, Coverages, Stage},
+    input::{Backend, Class, Coverages, Stage},
     judge::Decision,
 };
 use prometheus::{
@@ -125,13 +125,7 @@ impl Metrics {
     /// Says what the engine watches with.
     pub fn backend(&self, backend: Backend, coverage: Coverages) {
         self.backend.with_label_values(&[backend.name()]).set(1);
-        let classes: [(Class, Coverage); 4] = [
-            (Class::File, coverage.file),
-            (Class::Exec, coverage.exec),
-            (Class::Env, coverage.env),
-            (Class::Net, coverage.net),
-        ];
-        for (class, coverage) in classes {
+        for (class, coverage) in coverage.each() {
             self.coverage.with_label_values(&[class.name(), coverage.name()]).set(1);
         }
     }
