@@ -1,11 +1,9 @@
 //! `effectgate check`
 
-use std::fs;
-
 use effectgate_core::policy;
 use serde_json::json;
 
-use super::{print, print_json};
+use super::{policy as policy_file, print, print_json};
 use crate::{
     cli::{Check, Format},
     exit::{self, Failure, Outcomes},
@@ -17,11 +15,11 @@ pub fn check(args: &Check, format: Format) -> Outcomes {
     let mut unreadable = Vec::new();
     for file in &args.files {
         let name = file.to_string_lossy();
-        let bytes = match fs::read(file) {
+        let bytes = match policy_file::bounded(file) {
             Ok(bytes) => bytes,
             Err(error) => {
                 // The other files are checked all the same.
-                unreadable.push(format!("cannot read {name}: {error}"));
+                unreadable.push(format!("{error:#}"));
                 continue;
             }
         };

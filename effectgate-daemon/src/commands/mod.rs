@@ -43,10 +43,16 @@ pub fn dispatch(cli: Cli) -> Outcomes {
     }
 }
 
-/// Prints a result; that nobody reads it is no failure of ours.
+/// Prints a result. That nobody reads it is no failure of ours; that it could
+/// not be written is said, and the exit code still tells.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    let _ = std::io::stdout().flush();
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            tracing::error!("cannot write to standard output: {error}");
+        }
+        _ => {}
+    }
 }
 
 /// Prints a result as one JSON document.

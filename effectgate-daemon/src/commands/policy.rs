@@ -3,6 +3,7 @@
 use std::{
     fmt::Write,
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -58,9 +59,28 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
 /// # Errors
 /// When it cannot be read, or with all its faults.
 pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = bounded(path)?;
     let policy = policy::parse(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
     Ok((policy, bytes))
+}
+
+/// The largest policy, pin or note that is read, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// A file's bytes, unless it is larger than any file of its kind.
+///
+/// # Errors
+/// When it cannot be read, or is larger.
+pub fn bounded(path: &Path) -> Result<Vec<u8>> {
+    let what = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .with_context(what)?;
+    if bytes.len() as u64 > LARGEST {
+        bail!("{}: is larger than {LARGEST} bytes", what());
+    }
+    Ok(bytes)
 }
 
 /// Where the pin of a policy file is looked for.
@@ -76,8 +96,7 @@ pub fn pin_path(file: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be read or is no pin.
 pub fn read_pin(path: &Path) -> Result<String> {
-    let bytes =
-        fs::read(path).with_context(|| format!("cannot read the pin {}", path.display()))?;
+    let bytes = bounded(path).context("the pin")?;
     pin::read_pin(&path.to_string_lossy(), &bytes).map_err(|fault| all(&[fault]))
 }
 
@@ -86,8 +105,7 @@ pub fn read_pin(path: &Path) -> Result<String> {
 /// # Errors
 /// When it cannot be read, or with all its faults.
 pub fn read_note(path: &Path) -> Result<(ReviewNote, Vec<u8>)> {
-    let bytes =
-        fs::read(path).with_context(|| format!("cannot read the note {}", path.display()))?;
+    let bytes = bounded(path).context("the review note")?;
     let note = pin::parse_note(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
     Ok((note, bytes))
 }

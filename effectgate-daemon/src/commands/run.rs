@@ -1,18 +1,9 @@
 //! `effectgate run`: one job, from its cgroup to its verdict.
 
-use std::{
-    fs,
-    os::unix::{
-        ffi::OsStringExt,
-        fs::{PermissionsExt, chown},
-    },
-    path::PathBuf,
-};
+use std::{os::unix::ffi::OsStringExt, path::PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use effectgate_core::input::{JobId, Notice};
-
-use tempfile::TempDir;
 
 use super::{policy, print_verdict};
 use crate::{
@@ -23,6 +14,7 @@ use crate::{
     run::{
         cgroup::{Cgroup, RUNS},
         child::{self, Ended, Waiter},
+        scratch::Scratch,
         streams,
         user::{self, User},
     },
@@ -66,7 +58,7 @@ struct Prepared {
     name: String,
     cgroup_root: PathBuf,
     cgroup: Cgroup,
-    tmpdir: TempDir,
+    scratch: Scratch,
 }
 
 impl Prepared {
@@ -88,15 +80,8 @@ impl Prepared {
         let name = format!("run-{pid}");
         let parent = cgroup_root.join(proc::own_cgroup()?);
         let cgroup = Cgroup::make(&parent.join(format!("{RUNS}{pid}")))?;
-        let tmpdir = tempfile::Builder::new()
-            .prefix("effectgate-")
-            .tempdir()
-            .context("cannot make the job's temporary directory")?;
-        fs::set_permissions(tmpdir.path(), fs::Permissions::from_mode(0o700))?;
-        if let Some(user) = &user {
-            chown(tmpdir.path(), Some(user.uid), Some(user.gid))?;
-        }
-        Ok(Prepared { policy, user, name, cgroup_root, cgroup, tmpdir })
+        let scratch = Scratch::make(user.as_ref())?;
+        Ok(Prepared { policy, user, name, cgroup_root, cgroup, scratch })
     }
 
     fn config(&self, args: &Run) -> Config {
@@ -117,8 +102,9 @@ impl Prepared {
             cgroup: self.cgroup.path().to_owned(),
             min_coverage: args.min_coverage.into(),
             argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
-            tmpdir: Some(self.tmpdir.path().to_owned()),
+            tmpdir: Some(self.scratch.path().to_owned()),
             evidence: args.evidence.clone(),
+            metrics_file: args.metrics_file.clone(),
             streams: handed.files,
             terminals: handed.terminals,
             hosts: resolve(&self.policy.policy),
@@ -130,7 +116,7 @@ impl Prepared {
             &self.policy.policy,
             args.keep_env,
             self.user.as_ref(),
-            self.tmpdir.path(),
+            self.scratch.path(),
         );
         waiter.run(&child::Launch {
             command: &args.command,

@@ -59,6 +59,8 @@ pub struct JobSpec {
     /// A directory that is the job's own for its time.
     pub tmpdir: Option<PathBuf>,
     pub evidence: Option<PathBuf>,
+    /// A file that will be written when the job has ended.
+    pub metrics_file: Option<PathBuf>,
     /// Files that the job was handed as standard streams.
     pub streams: Vec<(effectgate_core::input::Device, u64)>,
     pub terminals: Vec<effectgate_core::input::Device>,

@@ -13,6 +13,23 @@ use effectgate_core::input::{JobId, Root};
 
 use crate::observe::{kernel::Kernel, proc};
 
+/// File systems whose files are the kernel's own state (`linux/magic.h`): to
+/// write there is never to write below a root.
+const PSEUDO: [u64; 12] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0xcafe_4a11, // bpf
+    0x6367_7270, // cgroup2
+    0x0027_e0eb, // cgroup
+    0x6264_6576, // bdev
+    0x1cd1,      // devpts
+    0xde5e_81e4, // efivarfs
+    0x6265_6570, // configfs
+];
+
 /// Every root of every job.
 #[derive(Debug, Default)]
 pub struct Roots {
@@ -69,6 +86,12 @@ impl Roots {
             File::open(path).with_context(|| format!("cannot open the root {}", path.display()))?;
         let meta = file.metadata()?;
         ensure!(meta.is_dir(), "root {} is no directory", path.display());
+        let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+        ensure!(
+            !PSEUDO.contains(&kind),
+            "root {} lies on a file system of the kernel's own (type {kind:#x})",
+            path.display()
+        );
         let answer = kernel.registrar()?;
         if answer.inode == 0 {
             bail!("the kernel did not report the open of {}: hooks do not fire", path.display());
@@ -98,13 +121,13 @@ impl Roots {
         Ok(held.id)
     }
 
-    /// Refuses a directory, which may not exist yet, below any root: a job
-    /// could change what lies there.
+    /// Refuses a path, of which nothing need exist yet, below any root: a job
+    /// could change what is written there, or lead it elsewhere.
     ///
     /// # Errors
     /// When it lies below one, or no part of its path can be resolved.
-    pub fn keep_out(&self, dir: &Path) -> Result<()> {
-        let absolute = std::path::absolute(dir)?;
+    pub fn keep_out(&self, path: &Path) -> Result<()> {
+        let absolute = std::path::absolute(path)?;
         let mut existing = absolute.as_path();
         let real = loop {
             match (std::fs::canonicalize(existing), existing.parent()) {
@@ -115,8 +138,8 @@ impl Roots {
         };
         if let Some(held) = self.held.iter().find(|held| real.starts_with(&held.path)) {
             bail!(
-                "the evidence directory {} lies below the root {}, where a job could change it",
-                dir.display(),
+                "{} lies below the root {}, where a job could change it: choose another place",
+                path.display(),
                 held.path.display()
             );
         }

@@ -295,6 +295,9 @@ impl Work {
             .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
             .collect();
         let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
+        if let Some(file) = &spec.metrics_file {
+            self.roots.keep_out(file)?;
+        }
         let seen = self.recent_canary()?;
         let evidence = match &spec.evidence {
             Some(dir) => {

@@ -50,6 +50,9 @@ impl Cgroup {
     /// # Errors
     /// When it cannot be made, or is there already.
     pub fn make(path: &Path) -> Result<Cgroup> {
+        // One of the same name belonged to a dead observer with the same id; if
+        // it is not empty it stays, and making another fails.
+        let _ = fs::remove_dir(path);
         fs::create_dir(path)
             .with_context(|| format!("cannot make the cgroup {}", path.display()))?;
         Ok(Cgroup { path: path.to_owned() })

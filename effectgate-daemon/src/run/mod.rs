@@ -2,5 +2,6 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod scratch;
 pub mod streams;
 pub mod user;

@@ -3,7 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use effectgate_core::input::Device;
-use rustix::{fs::fstat, termios::isatty};
+use rustix::{
+    fs::{OFlags, fcntl_getfl, fstat},
+    termios::isatty,
+};
 
 use crate::observe::proc::device;
 
@@ -14,7 +17,7 @@ pub struct Handed {
     pub terminals: Vec<Device>,
 }
 
-/// What stands behind standard input, output and error.
+/// What stands behind standard input, output and error, and may be written.
 #[must_use]
 pub fn handed() -> Handed {
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -22,7 +25,12 @@ pub fn handed() -> Handed {
     let mut handed = Handed::default();
     for stream in streams {
         let Ok(stat) = fstat(stream) else { continue };
-        handed.files.push((device(stat.st_dev), stat.st_ino));
+        // What was handed over for reading is not given for writing.
+        let writable =
+            fcntl_getfl(stream).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR));
+        if writable {
+            handed.files.push((device(stat.st_dev), stat.st_ino));
+        }
         if isatty(stream) {
             handed.terminals.push(device(stat.st_rdev));
         }

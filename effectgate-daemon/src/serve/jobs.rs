@@ -36,6 +36,9 @@ const CLIENTS: usize = 64;
 /// How long a client may take to ask, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Before a connection is tried again that could not be accepted.
+const RETRY: Duration = Duration::from_millis(100);
+
 /// Bytes of a request that are read from somebody who may ask nothing.
 const STRANGER_MAX: u64 = 64 << 10;
 
@@ -77,7 +80,15 @@ pub async fn serve(listener: UnixListener, jobs: Arc<Jobs>) -> Result<()> {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                let (stream, _) = accepted.context("the job socket failed")?;
+                let stream = match accepted {
+                    Ok((stream, _)) => stream,
+                    // Out of descriptors or memory: that passes, the daemon stays.
+                    Err(error) => {
+                        tracing::warn!("the job socket: {error}");
+                        tokio::time::sleep(RETRY).await;
+                        continue;
+                    }
+                };
                 let place = Arc::clone(&places).try_acquire_owned();
                 let Ok(place) = place else {
                     tracing::warn!("more than {CLIENTS} clients at once; one was turned away");
@@ -185,6 +196,7 @@ impl Jobs {
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
+            metrics_file: None,
             streams: Vec::new(),
             terminals: Vec::new(),
         })?;
@@ -229,6 +241,12 @@ fn check_name(name: &str) -> Result<()> {
 fn absolute_cgroup(path: &Path) -> Result<PathBuf> {
     let root = proc::cgroup2()?;
     let real = fs::canonicalize(path).with_context(|| format!("no cgroup {}", path.display()))?;
+    let own = root.join(proc::own_cgroup()?);
+    ensure!(
+        !own.starts_with(&real),
+        "{} is the daemon's own cgroup or holds it; give the job one of its own",
+        path.display()
+    );
     ensure!(
         real.starts_with(&root) && real != root,
         "{} is no cgroup below {}",

@@ -1,6 +1,6 @@
 //! Metrics in Prometheus' text format. No run, job, path or host is a label.
 
-use std::{fs, path::Path};
+use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Context, Result};
 use effectgate_core::{
@@ -148,9 +148,15 @@ impl Metrics {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&self, file: &Path) -> Result<()> {
-        let mut part = file.as_os_str().to_owned();
-        part.push(".part");
-        let written = fs::write(&part, self.text()?).and_then(|()| fs::rename(&part, file));
-        written.with_context(|| format!("cannot write the metrics file {}", file.display()))
+        let what = || format!("cannot write the metrics file {}", file.display());
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+        // A name that nobody could have put a link at.
+        let mut part = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o644))
+            .tempfile_in(dir.unwrap_or(Path::new(".")))
+            .with_context(what)?;
+        part.write_all(&self.text()?).with_context(what)?;
+        part.persist(file).with_context(what)?;
+        Ok(())
     }
 }
