@@ -65,7 +65,7 @@ pub struct Started {
     pub terminals: Vec<Device>,
     /// Environment keys given to the job from outside, when known beforehand
     /// (processes that were there already); a command started by `run` shows
-    /// its own at its first exec.
+    /// its own at its first exec, as does whatever joins later.
     pub env: Vec<Bytes>,
     /// Processes that were in the cgroup already.
     pub processes: Vec<Known>,
@@ -313,8 +313,15 @@ pub enum Guard {
     IoUring,
     /// A system call through the 32-bit entry.
     CompatSyscall { number: u32 },
-    /// A process joined the job's cgroup from outside, with these keys.
-    Entered { process: Known },
+    /// A process joined the job's cgroup from outside.
+    Entered {
+        process: Known,
+        /// Names of the environment keys it holds; `None` when they could not
+        /// be read. They are judged if it acts before it executes: the process
+        /// that starts a command in the cgroup holds its starter's keys, and
+        /// the command does not get them.
+        env: Option<Vec<Bytes>>,
+    },
     /// A process of the job moved to another cgroup.
     Escaped { pid: u32 },
     /// A record of a kind this version does not know.

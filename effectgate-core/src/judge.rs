@@ -71,6 +71,11 @@ pub enum Doubt {
     Unplaced,
     #[error("a process's environment could not be read whole")]
     EnvIncomplete,
+    #[error(
+        "a process joined the job and acted or stayed without running a program first, \
+         and its environment could not be read or is not allowed"
+    )]
+    EnvUnread,
     #[error("an io_uring was set up, whose effects the tracepoint backend does not see")]
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]

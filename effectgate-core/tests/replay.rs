@@ -134,7 +134,10 @@ fn broad() -> Vec<serde_json::Value> {
         env(&["PATH", "CI"]),
         event(link),
         event(net),
-        event(What::Guard(Guard::Entered { process: process.clone() })),
+        event(What::Guard(Guard::Entered {
+            process: process.clone(),
+            env: Some(vec![b"PATH".to_vec()]),
+        })),
         event(What::Guard(Guard::Unknown { kind: 1, op: 2 })),
         Input::Gap { job: JOB, ts: T0, stage: Stage::Ring, lost: vec![(Class::File, 3)] },
         Input::Notice { job: JOB, ts: T0, notice: Notice::Leftovers { killed: 1 } },

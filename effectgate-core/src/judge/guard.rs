@@ -44,7 +44,7 @@ mod tests {
             assert_eq!(judge(Guard::IoUring).doubt().is_some(), blind);
             assert_eq!(judge(Guard::CompatSyscall { number: 5 }).doubt().is_some(), blind);
             assert_eq!(
-                judge(Guard::Entered { process: process.clone() }).finding,
+                judge(Guard::Entered { process: process.clone(), env: None }).finding,
                 Finding::Recorded
             );
             assert!(judge(Guard::Escaped { pid: 1 }).is_violation());

@@ -190,7 +190,7 @@ pub(crate) fn guard(guard: &Guard) -> Value {
         Guard::CompatSyscall { number } => {
             json!({ "what": "a 32-bit system call", "number": number })
         }
-        Guard::Entered { process } => entered(process),
+        Guard::Entered { process, env } => entered(process, env.as_deref()),
         Guard::Escaped { pid } => {
             json!({ "what": "a process left the job's cgroup", "pid": pid })
         }
@@ -200,8 +200,12 @@ pub(crate) fn guard(guard: &Guard) -> Value {
     }
 }
 
-pub(crate) fn entered(known: &Known) -> Value {
-    json!({ "what": "a process joined the job's cgroup from outside", "entered": process(known) })
+fn entered(known: &Known, env: Option<&[Bytes]>) -> Value {
+    json!({
+        "what": "a process joined the job's cgroup from outside",
+        "entered": process(known),
+        "env": env.map(escaped),
+    })
 }
 
 fn process(known: &Known) -> Value {

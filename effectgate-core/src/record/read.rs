@@ -137,7 +137,11 @@ fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said>
             Said::ByKernel(Guard::CompatSyscall { number: object.small("number")? })
         }
         GuardAction::Entered => {
-            Said::ByKernel(Guard::Entered { process: known(object.value("entered")?)? })
+            let env = match object.value("env")? {
+                Value::Null => None,
+                _ => Some(object.list("env", bytes)?),
+            };
+            Said::ByKernel(Guard::Entered { process: known(object.value("entered")?)?, env })
         }
         GuardAction::Escaped => Said::ByKernel(Guard::Escaped { pid: object.small("pid")? }),
         GuardAction::Unknown => {

@@ -1,14 +1,16 @@
 //! One job from its start to its verdict.
 
 mod effects;
+mod guests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use guests::Guests;
 use serde_json::Value;
 
 use crate::chain::{self, Chain};
 use crate::input::{Bytes, Class, Coverage, Exit, Input, JobId, Notice, Stage, Started, UnixNanos};
-use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Rule};
+use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Origin, Rule};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
 use crate::redact;
@@ -21,10 +23,11 @@ pub(super) struct Job {
     chain: Chain,
     processes: Table,
     listeners: Listeners,
-    /// Keys already seen in the job.
-    keys: BTreeSet<Bytes>,
-    /// The next environment is the one that was given from outside.
+    /// Keys already seen in the job, and whether from outside.
+    keys: BTreeMap<Bytes, Origin>,
+    /// Nothing was given from outside yet: the first environment is.
     inherits: bool,
+    guests: Guests,
     canary: bool,
     launched: bool,
     tally: Tally,
@@ -49,8 +52,9 @@ impl Job {
             chain: Chain::new(chain::genesis(&started)),
             processes: Table::default(),
             listeners: Listeners::default(),
-            keys: BTreeSet::new(),
+            keys: BTreeMap::new(),
             inherits: true,
+            guests: Guests::default(),
             canary: false,
             launched: false,
             tally: Tally::default(),
@@ -87,6 +91,7 @@ impl Job {
         if !self.launched {
             self.tally.doubt(&Doubt::NeverLaunched);
         }
+        self.doubt_guests();
         // The closing record counts itself: counts and records must agree.
         self.tally.count(Class::Guard, judge::Decision::Recorded);
         let mut verdict = std::mem::take(&mut self.tally).close(&self.started, ts, exit);
@@ -95,6 +100,19 @@ impl Job {
         verdict.log.records = self.chain.next;
         verdict.log.head.clone_from(&self.chain.head);
         verdict
+    }
+
+    /// Guests that still sit there hold their keys. The closing record leaves
+    /// no room for records about them: what is not clean is doubted.
+    fn doubt_guests(&mut self) {
+        for env in std::mem::take(&mut self.guests).rest() {
+            let clean = env.is_some_and(|names| {
+                judge::env(&self.started, Origin::Inherited, &names, true).outside.is_empty()
+            });
+            if !clean {
+                self.tally.doubt(&Doubt::EnvUnread);
+            }
+        }
     }
 
     fn doubt_coverage(&mut self) {

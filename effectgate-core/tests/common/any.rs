@@ -99,7 +99,8 @@ fn what() -> impl Strategy<Value = What> {
         prop_oneof![
             Just(Guard::IoUring),
             any::<u32>().prop_map(|number| Guard::CompatSyscall { number }),
-            known().prop_map(|process| Guard::Entered { process }),
+            (known(), prop::option::of(prop::collection::vec(bytes(), 0..4)))
+                .prop_map(|(process, env)| Guard::Entered { process, env }),
             (1..6u32).prop_map(|pid| Guard::Escaped { pid }),
             any::<(u16, u16)>().prop_map(|(kind, op)| Guard::Unknown { kind, op }),
         ]

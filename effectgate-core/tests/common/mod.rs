@@ -4,8 +4,8 @@
 pub mod any;
 
 use effectgate_core::input::{
-    Backend, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp, Input,
-    JobId, Mode, Root, RootMatch, Started, What,
+    Backend, Bytes, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp,
+    Input, JobId, Mode, Root, RootMatch, Started, What,
 };
 use effectgate_core::policy::{self, Policy};
 use effectgate_core::{Line, State, Verdict, step};
@@ -67,8 +67,13 @@ pub fn started() -> Started {
 }
 
 pub fn event(what: What) -> Input {
+    by(42, what)
+}
+
+/// An event of this process.
+pub fn by(pid: u32, what: What) -> Input {
     let comm = b"sh".to_vec();
-    Input::Event(Event { ts: T0 + 1, job: JOB, pid: 42, tid: 42, uid: 1000, comm, what })
+    Input::Event(Event { ts: T0 + 1, job: JOB, pid, tid: pid, uid: 1000, comm, what })
 }
 
 pub fn object(path: &str, root: RootMatch) -> FileObject {
@@ -90,21 +95,15 @@ pub fn exec(pid: u32, start: u64, path: &str) -> Input {
         ppid: 1,
         start,
     };
-    let comm = b"sh".to_vec();
-    Input::Event(Event {
-        ts: T0 + 1,
-        job: JOB,
-        pid,
-        tid: pid,
-        uid: 1000,
-        comm,
-        what: What::Exec(exec),
-    })
+    by(pid, What::Exec(exec))
 }
 
 pub fn env(names: &[&str]) -> Input {
-    let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-    event(What::Env { names, complete: true })
+    event(What::Env { names: keys(names), complete: true })
+}
+
+pub fn keys(names: &[&str]) -> Vec<Bytes> {
+    names.iter().map(|name| name.as_bytes().to_vec()).collect()
 }
 
 pub fn canary() -> Input {

@@ -92,6 +92,12 @@ impl Attributor {
         Attributor { offset, ..Attributor::default() }
     }
 
+    /// Unix time minus boot time, nanoseconds.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Unix time of a moment in boot time.
     #[must_use]
     pub fn time(&self, boot: u64) -> UnixNanos {
@@ -146,7 +152,11 @@ impl Attributor {
             Body::Guard(guard) => What::Guard(match header.op {
                 op::IO_URING => Guard::IoUring,
                 op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
-                op::ENTERED => Guard::Entered { process: entered(&guard, record.tail) },
+                op::ENTERED => {
+                    let process = entered(&guard, record.tail);
+                    let env = proc::env_names_of(&process);
+                    Guard::Entered { process, env }
+                }
                 op::ESCAPED => Guard::Escaped { pid: guard.pid },
                 op => Guard::Unknown { kind: header.kind, op },
             }),

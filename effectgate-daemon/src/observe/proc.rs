@@ -13,6 +13,10 @@ use std::{
 use anyhow::{Context, Result};
 use effectgate_core::input::{Bytes, Device, FileObject, Known};
 
+/// Nanoseconds of a clock tick (USER_HZ is 100 on x86), in which `/proc` says
+/// when a process started.
+pub const TICK: u64 = 10_000_000;
+
 /// A process as `/proc` knows it; mostly empty when it is gone.
 #[must_use]
 pub fn known(pid: u32) -> Known {
@@ -25,8 +29,8 @@ pub fn known(pid: u32) -> Known {
     Known {
         pid,
         ppid: field(1).unwrap_or(0) as u32,
-        // Field 22 of proc(5), in ticks of 10 ms (USER_HZ is 100 on x86).
-        start: field(19).unwrap_or(0u64) * 10_000_000,
+        // Field 22 of proc(5).
+        start: field(19).unwrap_or(0u64) * TICK,
         exe: fs::read_link(dir.join("exe"))
             .map(|path| path.as_os_str().as_bytes().to_vec())
             .unwrap_or_default(),
@@ -36,15 +40,30 @@ pub fn known(pid: u32) -> Known {
     }
 }
 
-/// Names of a process's environment keys at its last exec.
+/// Names of a process's environment keys at its last exec, as they stand in
+/// its own memory, where it can change them. `None` when they cannot be read.
 #[must_use]
-pub fn env_names(pid: u32) -> Vec<Bytes> {
-    let block = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    block
-        .split(|byte| *byte == 0)
-        .filter(|variable| !variable.is_empty())
-        .map(|variable| variable.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec())
-        .collect()
+pub fn env_names(pid: u32) -> Option<Vec<Bytes>> {
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    let block = fs::read(dir.join("environ")).ok()?;
+    // Of a process that has ended, but was not waited for, it is empty too.
+    if block.is_empty() && fs::read_link(dir.join("exe")).is_err() {
+        return None;
+    }
+    let variables = block.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
+    let name = |variable: &[u8]| variable.split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+    Some(variables.filter_map(name).collect())
+}
+
+/// Names of the environment keys that a process held when it was `then`, as
+/// far as it is still that: `None` when it ended or runs another program.
+#[must_use]
+pub fn env_names_of(then: &Known) -> Option<Vec<Bytes>> {
+    let names = env_names(then.pid)?;
+    // Compared after the names were read. An exec of the same file in between
+    // goes unnoticed.
+    let now = known(then.pid);
+    (now.start == then.start / TICK * TICK && now.exe == then.exe).then_some(names)
 }
 
 /// A path that a process gave, put below its working directory when it is
@@ -213,6 +232,27 @@ mod tests {
         let threads = threads(std::process::id()).expect("this process is there");
         assert!(threads.contains(&std::process::id()));
         assert_eq!(process_of(threads[threads.len() - 1]), Some(std::process::id()));
+    }
+
+    #[test]
+    fn keys_are_those_of_the_very_process() {
+        let own = known(std::process::id());
+        let names = env_names_of(&own).expect("this process is there");
+        assert!(names.contains(&b"PATH".to_vec()), "{names:?}");
+        assert_eq!(env_names_of(&Known { start: own.start + 5, ..own.clone() }), Some(names));
+        assert_eq!(env_names_of(&Known { start: own.start + TICK, ..own.clone() }), None);
+        assert_eq!(env_names_of(&Known { exe: b"/bin/other".to_vec(), ..own }), None);
+        let mut child = std::process::Command::new("true").spawn().expect("true is there");
+        let pid = child.id();
+        // Ended, but not waited for: what is left of it has no environment.
+        let status = rustix::process::waitid(
+            rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)),
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
+        );
+        status.expect("it is our child");
+        assert_eq!(env_names(pid), None);
+        child.wait().expect("it ended");
+        assert_eq!(env_names(pid), None);
     }
 
     #[test]

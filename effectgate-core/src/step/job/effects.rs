@@ -5,13 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
-use super::{Draft, Job};
+use super::{Draft, Job, guests};
 use crate::escape::escape;
 use crate::input::{
     Bytes, Class, Coverage, Event, FileObject, FileOp, Guard, NetOp, RootMatch, Started, UnixNanos,
     What,
 };
-use crate::judge::{self, Doubt, Judgement, Origin};
+use crate::judge::{self, Doubt, Finding, Judgement, Origin};
 use crate::process::Process;
 use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
 use crate::redact;
@@ -24,10 +24,29 @@ impl Job {
     pub(super) fn event(&mut self, event: Event, out: &mut Vec<Line>) {
         let Event { ts, pid, tid, uid, comm, what, .. } = event;
         let who = Who { ts, pid, tid, uid, comm };
+        let acts = self.launched && guests::acts(&what);
+        let child =
+            if let What::Fork { pid, start, .. } = what { Some((pid, start)) } else { None };
+        let exits = matches!(what, What::Exit { .. });
+        self.effect(&who, what, out);
+        // After the event's own record: replay finds an input in the first
+        // record that it gave.
+        if acts && let Some(env) = self.guests.acted(who.pid) {
+            self.came_with(&who, env, out);
+        }
+        if let Some((pid, start)) = child {
+            self.guests.fork(who.pid, pid, start);
+        }
+        if exits {
+            self.guests.exit(who.pid);
+        }
+    }
+
+    fn effect(&mut self, who: &Who, what: What, out: &mut Vec<Line>) {
         match what {
             What::Fork { pid, ppid, start } => {
                 self.processes.fork(pid, ppid, start, &who.comm);
-                self.process_event(&who, ProcessAction::Fork, record::fork(pid, ppid, start), out);
+                self.process_event(who, ProcessAction::Fork, record::fork(pid, ppid, start), out);
             }
             What::Exec(mut exec) => {
                 exec.argv = redact::argv(&exec.argv);
@@ -35,30 +54,38 @@ impl Job {
                     exec.asked.clone_from(&exec.file.path);
                 }
                 settle(&self.started, &mut exec.file);
+                self.guests.exec(who.pid);
                 self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
                 self.process_event(
-                    &who,
+                    who,
                     ProcessAction::Exec,
                     record::exec(&self.started, &exec),
                     out,
                 );
             }
             What::Exit { code } => {
-                self.process_event(&who, ProcessAction::Exit, record::exit(code), out);
+                self.process_event(who, ProcessAction::Exit, record::exit(code), out);
                 self.processes.exit(who.pid);
             }
-            What::Env { names, complete } => self.env(&who, names, complete, out),
+            What::Env { names, complete } => self.env(who, names, complete, out),
             What::File { op, mut object, mut other, coverage } => {
                 settle(&self.started, &mut object);
                 if let Some(other) = &mut other {
                     settle(&self.started, other);
                 }
-                self.file(&who, op, &object, other.as_ref(), coverage, out);
+                self.file(who, op, &object, other.as_ref(), coverage, out);
             }
             What::Net { op, address, port, protocol } => {
-                self.net(&who, op, address.to_canonical(), port, protocol, out);
+                self.net(who, op, address.to_canonical(), port, protocol, out);
             }
-            What::Guard(guard) => self.guard(&who, &guard, out),
+            What::Guard(mut guard) => {
+                if let Guard::Entered { env: Some(names), .. } = &mut guard {
+                    for name in names {
+                        *name = redact::text(name);
+                    }
+                }
+                self.guard(who, guard, out);
+            }
         }
     }
 
@@ -93,10 +120,10 @@ impl Job {
                 outside: Vec::new(),
             };
             self.write_env(who.ts, EnvAction::Hold, process, &names, complete, held, out);
-        } else if self.inherits {
+        } else if self.guests.shows_env(who.pid) || self.inherits {
             self.inherited(who.ts, process, names, complete, out);
         } else {
-            let new = self.unseen(names);
+            let new = self.unseen(names, Origin::Made);
             // Nothing new and nothing missing: nothing to say.
             if !new.is_empty() || !complete {
                 let found = judge::env(&self.started, Origin::Made, &new, complete);
@@ -114,21 +141,36 @@ impl Job {
         out: &mut Vec<Line>,
     ) {
         self.inherits = false;
-        let new = self.unseen(names);
+        let new = self.unseen(names, Origin::Inherited);
         let found = judge::env(&self.started, Origin::Inherited, &new, complete);
         self.write_env(ts, EnvAction::Inherit, process, &new, complete, found, out);
     }
 
-    /// The names that no process of the job held before, each once, in order.
-    fn unseen(&mut self, names: Vec<Bytes>) -> Vec<Bytes> {
+    /// What a process that joined brought along, which it still held when it acted.
+    fn came_with(&mut self, who: &Who, env: Option<Vec<Bytes>>, out: &mut Vec<Line>) {
+        let process = Some(self.describe(who));
+        if let Some(names) = env {
+            return self.inherited(who.ts, process, names, true, out);
+        }
+        let mut found = judge::env(&self.started, Origin::Inherited, &[], false);
+        found.judgement.finding = Finding::Doubt(Doubt::EnvUnread);
+        self.write_env(who.ts, EnvAction::Inherit, process, &[], false, found, out);
+    }
+
+    /// The names not yet judged by this origin or a stricter one, each once,
+    /// in order: a key that was made inside before may still not come from
+    /// outside.
+    fn unseen(&mut self, names: Vec<Bytes>, origin: Origin) -> Vec<Bytes> {
         let mut new = Vec::new();
         for name in names {
-            if self.keys.contains(&name) || new.contains(&name) {
+            let seen = self.keys.get(&name);
+            let judged = seen.is_some_and(|seen| *seen == origin || *seen == Origin::Inherited);
+            if judged || new.contains(&name) {
                 continue;
             }
             // Beyond that, a key is said again each time rather than remembered.
-            if self.keys.len() < KEYS {
-                self.keys.insert(name.clone());
+            if seen.is_some() || self.keys.len() < KEYS {
+                self.keys.insert(name.clone(), origin);
             }
             new.push(name);
         }
@@ -226,20 +268,20 @@ impl Job {
         );
     }
 
-    fn guard(&mut self, who: &Who, guard: &Guard, out: &mut Vec<Line>) {
-        if let Guard::Entered { process } = guard {
+    fn guard(&mut self, who: &Who, guard: Guard, out: &mut Vec<Line>) {
+        if let Guard::Entered { process, .. } = &guard {
             self.processes.known(process);
         }
-        let shown = match guard {
+        let shown = match &guard {
             Guard::Escaped { pid } => format!("process {pid}"),
             _ => String::new(),
         };
-        let judgement = self.judged(|started| judge::guard(started, guard));
+        let judgement = self.judged(|started| judge::guard(started, &guard));
         self.write(
             Draft {
                 ts: who.ts,
-                action: Action::Guard(GuardAction::of_kernel(guard)),
-                object: record::guard(guard),
+                action: Action::Guard(GuardAction::of_kernel(&guard)),
+                object: record::guard(&guard),
                 shown: vec![shown],
                 process: Some(self.describe(who)),
                 judgement,
@@ -247,6 +289,9 @@ impl Job {
             },
             out,
         );
+        if let Guard::Entered { process, env } = guard {
+            self.guests.enter(process.pid, process.start, env);
+        }
     }
 
     /// What came before the launch was the observer's own setup.
