@@ -13,6 +13,7 @@ mod always;
 mod case;
 mod names;
 mod recorded;
+mod smoke;
 mod stage;
 
 use effectgate_common::hooks::HOOKS;
