@@ -82,7 +82,7 @@ pub const MINIMUM: (u8, u8) = (6, 1);
 /// Every hook of every backend.
 #[rustfmt::skip]
 pub const HOOKS: &[Hook] = &[
-    row("task_fork", T("sched_process_fork"), On::Every, Serves::Identity, (5, 5), "a child inherits its parent's job; CLONE_INTO_CGROUP is noticed"),
+    row("task_fork", T("task_newtask"), On::Every, Serves::Identity, (5, 5), "a child or thread inherits its parent's job, an io_uring's workers included; CLONE_INTO_CGROUP is noticed"),
     row("task_exec", T("sched_process_exec"), On::Every, Serves::Exec, (5, 5), "the file that runs, its arguments and environment"),
     row("task_exit", T("sched_process_exit"), On::Every, Serves::Identity, (5, 5), "the last thread of a process ended"),
     row("cgroup_move", T("cgroup_attach_task"), On::Every, Serves::Identity, (5, 5), "a task enters or leaves a job's cgroup"),

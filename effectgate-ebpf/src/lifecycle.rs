@@ -34,10 +34,12 @@ use crate::{
     scope,
 };
 
-/// `sched_process_fork(parent, child)`: before the child runs for the first time.
-#[btf_tracepoint(function = "sched_process_fork")]
+/// `task_newtask(task, clone_flags)`: before the task runs for the first time.
+/// Unlike `sched_process_fork` it also tells of the threads that the kernel
+/// makes for a process, such as an io_uring's workers.
+#[btf_tracepoint(function = "task_newtask")]
 pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
-    let child: Ptr = ctx.arg(1);
+    let child: Ptr = ctx.arg(0);
     forked(child);
     0
 }

@@ -15,7 +15,7 @@ use crate::scene::Scene;
 use crate::wait;
 
 /// What a job's processes may hold without being listed.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// The binary under test.
 ///
@@ -184,7 +184,7 @@ impl Gate {
     }
 }
 
-fn read(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+pub(crate) fn read(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         pipe.read_to_end(&mut bytes).expect("a pipe can be read");
@@ -236,6 +236,7 @@ impl Running {
         let outcome = Outcome {
             shown: std::mem::take(&mut self.shown),
             status,
+            command: None,
             stdout,
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
             verdict: json(&self.evidence.join("verdict.json")),
@@ -266,11 +267,14 @@ fn json(path: &Path) -> Option<Value> {
     }))
 }
 
-/// A run that has ended.
+/// A run, or a job of a daemon, that has ended.
 #[derive(Debug)]
 pub struct Outcome {
     shown: String,
+    /// Of `run`, or of `job finish`.
     pub status: ExitStatus,
+    /// Of the command, where `status` says nothing of it.
+    command: Option<ExitStatus>,
     pub stdout: Vec<u8>,
     pub stderr: String,
     /// `verdict.json` of the evidence, where there is one.
@@ -281,6 +285,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of a job that the command ended as `command` and `job finish` as `status`.
+    pub(crate) fn of_job(
+        shown: String,
+        command: ExitStatus,
+        status: ExitStatus,
+        stdout: Vec<u8>,
+        stderr: &[u8],
+        evidence: PathBuf,
+    ) -> Outcome {
+        Outcome {
+            shown,
+            status,
+            command: Some(command),
+            stdout,
+            stderr: String::from_utf8_lossy(stderr).into_owned(),
+            verdict: json(&evidence.join("verdict.json")),
+            events: record::read_log(&evidence.join("events.jsonl")),
+            evidence,
+        }
+    }
+
     #[must_use]
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
@@ -342,6 +367,7 @@ impl Outcome {
     /// listed as a violation.
     pub fn assert_pass(&self) {
         self.assert_code(0);
+        assert!(self.command.is_none_or(|command| command.success()), "{}", self.story());
         assert_eq!(self.verdict()["verdict"], "pass", "{}", self.story());
         assert!(self.violations().is_empty(), "violations{}", self.story());
     }
@@ -369,7 +395,7 @@ impl Outcome {
     }
 
     /// The log says what happened, and judged again it says the same.
-    fn assert_replays(&self, envelope: &Path) {
+    pub(crate) fn assert_replays(&self, envelope: &Path) {
         let output = Command::new(binary())
             .arg("replay")
             .arg(self.evidence.join("events.jsonl"))
@@ -408,7 +434,10 @@ impl Outcome {
         let mut story = format!(
             "\n  of {}\n  which ended with {}\n--- stdout\n{}\n--- stderr\n{}\n--- verdict\n{}\n--- events\n",
             self.shown,
-            self.status,
+            match self.command {
+                Some(command) => format!("{command}, and whose job ended with {}", self.status),
+                None => self.status.to_string(),
+            },
             self.stdout(),
             self.stderr,
             self.verdict.as_ref().map_or_else(|| "none".to_owned(), |v| format!("{v:#}")),

@@ -6,13 +6,16 @@
 //! | `EFFECTGATE_BIN` | the binary under test; required |
 //! | `EFFECTGATE_TRIGGER` | the `trigger` program; by default the one beside the tests |
 //! | `EFFECTGATE_TEST_BACKEND` | the backend under test; `tracepoint` by default |
+//! | `EFFECTGATE_TEST_WAY` | how cases are watched: each by a `run`, the default, or as jobs of one `daemon` |
 
 pub mod cgroup;
+pub mod daemon;
 pub mod gate;
 pub mod metrics;
 pub mod record;
 pub mod scene;
 pub mod wait;
+pub mod watched;
 
 pub use gate::{Gate, Outcome};
 pub use scene::Scene;

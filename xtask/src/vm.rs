@@ -67,6 +67,10 @@ impl fmt::Display for Backend {
 
 pub use report::number_before;
 
+/// The test binaries that run in the machines: the single effects, and real
+/// work under `run`.
+const TESTS: [&str; 2] = ["kernel", "real"];
+
 /// What to run, on which kernels.
 #[derive(Debug)]
 pub struct Plan {
@@ -137,12 +141,12 @@ pub fn main(args: &Args) -> Result<bool> {
 pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     let pins = pins::Pins::read()?;
     let kernels = pins.select(&plan.kernels)?;
+    let mut programs =
+        vec![("effectgate".to_owned(), repo.effectgate()), ("trigger".to_owned(), repo.trigger())];
+    programs.extend(test_binaries(repo)?);
     let guest = guest::Guest {
-        programs: vec![
-            ("effectgate".to_owned(), repo.effectgate()),
-            ("trigger".to_owned(), repo.trigger()),
-            ("kernel".to_owned(), test_binary(repo)?),
-        ],
+        programs,
+        tests: TESTS.map(str::to_owned).to_vec(),
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
     };
@@ -164,9 +168,10 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     }
     if count == Count::default() {
         match plan.tests.as_slice() {
-            [] => bail!("no test ran: the test binary `kernel` (tests/host/kernel.rs) has none"),
+            [] => bail!("no test ran: the test binaries `{}` have none", TESTS.join("` and `")),
             names => bail!(
-                "no test ran: no name in the test binary `kernel` contains `{}`",
+                "no test ran: no name in the test binaries `{}` contains `{}`",
+                TESTS.join("` and `"),
                 names.join("` or `")
             ),
         }
@@ -174,8 +179,8 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     Ok(count)
 }
 
-/// Builds the test binary `kernel`, whose path only cargo's messages tell.
-fn test_binary(repo: &Repo) -> Result<PathBuf> {
+/// Builds the test binaries, whose paths only cargo's messages tell.
+fn test_binaries(repo: &Repo) -> Result<Vec<(String, PathBuf)>> {
     #[derive(Deserialize)]
     struct Message {
         executable: Option<PathBuf>,
@@ -187,16 +192,26 @@ fn test_binary(repo: &Repo) -> Result<PathBuf> {
         kind: Vec<String>,
     }
     let mut cargo = repo.cargo();
-    cargo.args(["test", "--no-run", "-p", "effectgate-tests", "--test", "kernel"]);
+    cargo.args(["test", "--no-run", "-p", "effectgate-tests"]);
+    cargo.args(TESTS.iter().flat_map(|name| ["--test", name]));
     cargo.arg("--message-format=json-render-diagnostics");
     eprintln!("$ {}", run::show(&cargo));
-    run::output(&mut cargo)?
+    let built: Vec<_> = run::output(&mut cargo)?
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .find_map(|message| {
-            let target = message.target?;
-            let wanted = target.name == "kernel" && target.kind.iter().any(|kind| kind == "test");
-            message.executable.filter(|_| wanted)
+        .filter_map(|message| {
+            let target = message.target.filter(|target| target.kind.iter().any(|k| k == "test"))?;
+            Some((target.name, message.executable?))
         })
-        .context("cargo built the tests but named no executable for the test target `kernel`")
+        .collect();
+    TESTS
+        .into_iter()
+        .map(|name| {
+            built.iter().find(|(built, _)| built == name).cloned().with_context(|| {
+                format!(
+                    "cargo built the tests but named no executable for the test target `{name}`"
+                )
+            })
+        })
+        .collect()
 }

@@ -2,9 +2,10 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use effectgate_tests::daemon::Daemon;
 use effectgate_tests::{Scene, gate, metrics, record, wait};
 
-use crate::house::{Daemon, Job};
+use crate::house::Job;
 
 fn text(path: &std::path::Path) -> String {
     path.to_str().expect("UTF-8").to_owned()

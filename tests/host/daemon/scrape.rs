@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
+use effectgate_tests::daemon::{Daemon, free_port, try_get};
 use effectgate_tests::{Scene, metrics, wait};
 
-use crate::house::{Daemon, Job, free_port, try_get};
+use crate::house::Job;
 
 /// A daemon that has judged something.
 fn busy() -> Daemon {

@@ -1,6 +1,6 @@
 //! A case, and what its two tests do.
 
-use effectgate_tests::{Gate, gate, record};
+use effectgate_tests::{gate, record, watched};
 
 use crate::stage::{Side, Stage};
 
@@ -61,7 +61,7 @@ pub(crate) fn inside(case: &Case) {
     }
     let stage = Stage::new(case.inside);
     let words = stage.fill(case.inside, Side::Inside);
-    let outcome = Gate::new(&stage.scene).trigger(words.split_whitespace());
+    let outcome = watched::trigger(&stage.scene, words.split_whitespace());
     if gate::on_tracepoints() && case.tracepoint != Sight::Sees {
         outcome.assert_indeterminate();
     } else {
@@ -82,7 +82,7 @@ pub(crate) fn outside(case: &Case) {
     }
     let stage = Stage::new(case.outside);
     let words = stage.fill(case.outside, Side::Outside);
-    let outcome = Gate::new(&stage.scene).trigger(words.split_whitespace());
+    let outcome = watched::trigger(&stage.scene, words.split_whitespace());
     if gate::on_tracepoints() && case.tracepoint == Sight::Blind {
         outcome.assert_indeterminate();
         return;

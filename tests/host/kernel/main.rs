@@ -13,6 +13,7 @@ mod always;
 mod case;
 mod names;
 mod recorded;
+mod smoke;
 mod stage;
 
 use effectgate_common::hooks::HOOKS;
@@ -169,14 +170,18 @@ cases! {
     // Through an io_uring.
     io_uring_open [inside outside] "io-uring-open {place}/file" { tracepoint: Blind,
         hooks: &["file_open"], effect: File("open_write", "{place}/file") }
+    io_uring_open_by_a_worker [inside outside] "io-uring-open-by-worker {place}/file" { tracepoint: Blind,
+        hooks: &["task_fork", "file_open"], effect: File("open_write", "{place}/file") }
     io_uring_unlink [inside outside] "io-uring-unlink {place}/file" { tracepoint: Blind,
-        hooks: &["inode_unlink", "path_unlink"], effect: File("unlink", "{place}/file") }
+        hooks: &["task_fork", "inode_unlink", "path_unlink"], effect: File("unlink", "{place}/file") }
     io_uring_mkdir [inside outside] "io-uring-mkdir {place}/new" { tracepoint: Blind,
-        hooks: &["inode_mkdir", "path_mkdir"], effect: File("mkdir", "{place}/new") }
+        hooks: &["task_fork", "inode_mkdir", "path_mkdir"], effect: File("mkdir", "{place}/new") }
     io_uring_rename [inside outside] "io-uring-rename {place}/file {place}/new" { tracepoint: Blind,
-        hooks: &["inode_rename", "path_rename"], effect: Two("rename", "{place}/file", "{place}/new") }
+        hooks: &["task_fork", "inode_rename", "path_rename"], effect: Two("rename", "{place}/file", "{place}/new") }
     io_uring_connect [inside outside] "io-uring-connect {tcp4}" { tracepoint: Incomplete,
         hooks: &["connect4"], effect: Net("connect", "{tcp4}") }
+    io_uring_connect_by_a_worker [inside outside] "io-uring-connect-by-worker {tcp4}" { tracepoint: Incomplete,
+        hooks: &["task_fork", "connect4"], effect: Net("connect", "{tcp4}") }
 
     // Sockets.
     connect4 [inside outside] "connect {tcp4}" {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use effectgate_tests::{Gate, Scene, record};
+use effectgate_tests::{Scene, record, watched};
 
 /// Names are bytes. A backslash is doubled, what is not UTF-8 is `\xNN`.
 #[test]
@@ -12,8 +12,10 @@ fn name_that_is_not_utf8() {
     let scene = Scene::new();
     let mut name = scene.outside().into_os_string().into_vec();
     name.extend(b"/caf\xe9 \\ \xff\xc3\xa9");
-    let outcome = Gate::new(&scene)
-        .trigger([std::ffi::OsStr::new("create"), std::ffi::OsStr::from_bytes(&name)]);
+    let outcome = watched::trigger(
+        &scene,
+        [std::ffi::OsStr::new("create"), std::ffi::OsStr::from_bytes(&name)],
+    );
     outcome.assert_fail();
     let want = record::escape(&name);
     assert!(
@@ -31,12 +33,10 @@ fn deeper_than_the_walk() {
     let depth = effectgate_common::wire::WALK_MAX + 10;
     make_deep(&scene.root(), depth);
     let root = scene.root();
-    let outcome = Gate::new(&scene).trigger([
-        "deep-create",
-        root.to_str().expect("UTF-8"),
-        "d",
-        &depth.to_string(),
-    ]);
+    let outcome = watched::trigger(
+        &scene,
+        ["deep-create", root.to_str().expect("UTF-8"), "d", &depth.to_string()],
+    );
     assert!([120, 121].contains(&outcome.code()), "the unknown passed{}", outcome.story());
 }
 
@@ -47,12 +47,10 @@ fn as_deep_as_the_walk() {
     let depth = effectgate_common::wire::WALK_MAX / 2;
     make_deep(&scene.root(), depth);
     let root = scene.root();
-    let outcome = Gate::new(&scene).trigger([
-        "deep-create",
-        root.to_str().expect("UTF-8"),
-        "d",
-        &depth.to_string(),
-    ]);
+    let outcome = watched::trigger(
+        &scene,
+        ["deep-create", root.to_str().expect("UTF-8"), "d", &depth.to_string()],
+    );
     outcome.assert_pass();
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use effectgate_tests::{Gate, Outcome, Scene, gate, record};
+use effectgate_tests::{Outcome, Scene, gate, record, watched};
 
 fn trigger() -> String {
     gate::trigger().to_str().expect("UTF-8").to_owned()
@@ -15,7 +15,7 @@ fn count(outcome: &Outcome, kind: &str) -> usize {
 #[test]
 fn fork_and_exit() {
     let scene = Scene::new();
-    let outcome = Gate::new(&scene).trigger(["fork", "5"]);
+    let outcome = watched::trigger(&scene, ["fork", "5"]);
     outcome.assert_pass();
     assert_eq!(count(&outcome, "exec/fork"), 5, "forks{}", outcome.story());
     assert!(count(&outcome, "exec/exit") >= 5, "exits{}", outcome.story());
@@ -24,7 +24,7 @@ fn fork_and_exit() {
 #[test]
 fn exec_with_its_arguments() {
     let scene = Scene::new();
-    let outcome = Gate::new(&scene).trigger(["exec", &trigger(), "true", "two words", ""]);
+    let outcome = watched::trigger(&scene, ["exec", &trigger(), "true", "two words", ""]);
     outcome.assert_pass();
     let argv = serde_json::json!([trigger(), "true", "two words", ""]);
     let exec = outcome
@@ -39,7 +39,7 @@ fn exec_with_its_arguments() {
 #[test]
 fn exec_by_descriptor() {
     let scene = Scene::new();
-    let outcome = Gate::new(&scene).trigger(["execveat", &trigger()]);
+    let outcome = watched::trigger(&scene, ["execveat", &trigger()]);
     outcome.assert_pass();
     let execs: Vec<_> =
         outcome.events.iter().filter(|event| record::kind(event) == "exec/exec").collect();
@@ -53,7 +53,7 @@ fn exec_by_a_relative_name() {
     let scene = Scene::new();
     let program = scene.root().join("program");
     std::fs::copy(gate::trigger(), &program).expect("cp");
-    let outcome = Gate::new(&scene).trigger(["exec", "./program", "true"]);
+    let outcome = watched::trigger(&scene, ["exec", "./program", "true"]);
     outcome.assert_pass();
     let exec = outcome
         .events
@@ -71,7 +71,7 @@ fn script_with_its_interpreter() {
     let script = scene.root().join("script");
     std::fs::write(&script, format!("#!{} true\n", trigger())).expect("write");
     let script = scene.copy_of(&script);
-    let outcome = Gate::new(&scene).trigger([Path::new("exec"), &script]);
+    let outcome = watched::trigger(&scene, [Path::new("exec"), &script]);
     outcome.assert_pass();
     let script = script.to_str().expect("UTF-8");
     let exec = outcome
@@ -89,7 +89,7 @@ fn ancestry() {
     let scene = Scene::new();
     let file = scene.outside().join("file");
     let outcome =
-        Gate::new(&scene).trigger(["fork-then", "open-write", file.to_str().expect("UTF-8")]);
+        watched::trigger(&scene, ["fork-then", "open-write", file.to_str().expect("UTF-8")]);
     outcome.assert_fail();
     let violation = &outcome.violations()[0];
     assert!(
@@ -102,7 +102,7 @@ fn ancestry() {
 #[test]
 fn process_is_pid_and_start() {
     let scene = Scene::new();
-    let outcome = Gate::new(&scene).trigger(["fork", "1"]);
+    let outcome = watched::trigger(&scene, ["fork", "1"]);
     outcome.assert_pass();
     for event in outcome.events.iter().filter(|event| record::kind(event) == "exec/exec") {
         assert!(event["process"]["pid"].as_u64().is_some(), "{event}");
@@ -123,7 +123,7 @@ fn compatible_system_call() {
         return;
     }
     let scene = Scene::new();
-    let outcome = Gate::new(&scene).trigger(["compat-getpid"]);
+    let outcome = watched::trigger(&scene, ["compat-getpid"]);
     if gate::on_tracepoints() {
         outcome.assert_indeterminate();
     } else {

@@ -80,11 +80,13 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "deep-flood" => file::deep_flood(args),
         "tmpdir-create" => file::tmpdir_create(args.text(0)?),
 
-        "io-uring-open" => ring::open(args.c(0)?),
+        "io-uring-open" => ring::open(args.c(0)?, 0),
+        "io-uring-open-by-worker" => ring::open(args.c(0)?, ring::BY_WORKER),
         "io-uring-unlink" => ring::unlink(args.c(0)?),
         "io-uring-mkdir" => ring::mkdir(args.c(0)?),
         "io-uring-rename" => ring::rename(args.c(0)?, args.c(1)?),
-        "io-uring-connect" => ring::connect(args.address(0)?),
+        "io-uring-connect" => ring::connect(args.address(0)?, 0),
+        "io-uring-connect-by-worker" => ring::connect(args.address(0)?, ring::BY_WORKER),
 
         "connect" => net::connect(args.address(0)?),
         "connect-udp" => net::connect_udp(args.address(0)?),

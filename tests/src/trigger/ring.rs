@@ -24,9 +24,13 @@ const OFF_CQ_RING: libc::off_t = 0x0800_0000;
 const OFF_SQES: libc::off_t = 0x1000_0000;
 const ENTER_GETEVENTS: libc::c_uint = 1;
 
-pub(crate) fn open(path: &CStr) -> io::Result<()> {
+/// Leaves it to one of the kernel's own threads, `IOSQE_ASYNC`.
+pub(crate) const BY_WORKER: u8 = 1 << 4;
+
+pub(crate) fn open(path: &CStr, flags: u8) -> io::Result<()> {
     let fd = submit(Entry {
         opcode: op::OPENAT,
+        flags,
         fd: libc::AT_FDCWD,
         addr: path.as_ptr() as u64,
         op_flags: libc::O_WRONLY as u32,
@@ -70,11 +74,12 @@ pub(crate) fn rename(old: &CStr, new: &CStr) -> io::Result<()> {
     .map(drop)
 }
 
-pub(crate) fn connect(address: SocketAddr) -> io::Result<()> {
+pub(crate) fn connect(address: SocketAddr, flags: u8) -> io::Result<()> {
     let socket = net::socket(&address, libc::SOCK_STREAM)?;
     let (storage, len) = net::raw(&address);
     submit(Entry {
         opcode: op::CONNECT,
+        flags,
         fd: socket.as_raw_fd(),
         addr: (&raw const storage) as u64,
         off: u64::from(len),

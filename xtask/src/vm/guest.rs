@@ -27,7 +27,9 @@ const HOSTS: &str = "127.0.0.1 localhost effectgate-vm\n::1 localhost\n";
 pub struct Guest {
     /// Programs by the names that they have in the guest's `/usr/bin`.
     pub programs: Vec<(String, PathBuf)>,
-    /// The test binary runs once for each.
+    /// Those of the programs that are test binaries, in the order they run in.
+    pub tests: Vec<String>,
+    /// All test binaries run once for each.
     pub backends: Vec<Backend>,
     /// Parts of test names; empty for all tests.
     pub filters: Vec<String>,
@@ -51,7 +53,11 @@ impl Guest {
     /// Read by `init.sh`.
     fn plan(&self) -> String {
         let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
-        let mut plan = format!("backends='{}'\nset --", backends.join(" "));
+        let mut plan = format!(
+            "backends='{}'\nbinaries='{}'\nset --",
+            backends.join(" "),
+            self.tests.join(" ")
+        );
         for filter in &self.filters {
             let _ = write!(plan, " '{}'", filter.replace('\'', r"'\''"));
         }
@@ -160,10 +166,12 @@ mod tests {
     fn filters_reach_the_guest_as_they_were_typed() {
         let guest = Guest {
             programs: Vec::new(),
+            tests: vec!["kernel".into(), "real".into()],
             backends: vec![Backend::Lsm, Backend::TracePoint],
             filters: vec!["file_".into(), "it's".into()],
         };
-        let expected = "backends='lsm tracepoint'\nset -- 'file_' 'it'\\''s'\n";
+        let expected =
+            "backends='lsm tracepoint'\nbinaries='kernel real'\nset -- 'file_' 'it'\\''s'\n";
         assert_eq!(guest.plan(), expected);
     }
 }

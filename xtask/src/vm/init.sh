@@ -1,6 +1,6 @@
 #!/bin/sh
 # First process of the virtual machine: mounts what a machine has, runs the
-# test binary once per backend, and powers off. Results go to the second
+# test binaries once per backend, and powers off. Results go to the second
 # serial port, so that no kernel message can cut a result in two; lines that
 # begin with "@@effectgate" are read by `xtask/src/vm/report.rs`.
 
@@ -39,13 +39,18 @@ report() { echo "@@effectgate $*" > /dev/ttyS1; }
 report "kernel $(uname -r)"
 report "lsm $(cat /sys/kernel/security/lsm)"
 export EFFECTGATE_BIN=/usr/bin/effectgate EFFECTGATE_TRIGGER=/usr/bin/trigger
-export EFFECTGATE_TEST_VM=1 RUST_BACKTRACE=1
+# One daemon for all cases: an emulated machine loads the programs for seconds.
+export EFFECTGATE_TEST_VM=1 EFFECTGATE_TEST_WAY=daemon RUST_BACKTRACE=1
 cd /root || exit
 for backend in $backends; do
-    report "begin $backend"
-    EFFECTGATE_TEST_BACKEND=$backend \
-        /usr/bin/kernel --test-threads=1 --color=never "$@" > /dev/ttyS1 < /dev/null
-    report "end $backend $?"
+    export EFFECTGATE_TEST_BACKEND="$backend"
+    for binary in $binaries; do
+        report "begin $backend $binary"
+        # There is no Rust here.
+        "/usr/bin/$binary" --test-threads=1 --color=never --skip real_rust_build "$@" \
+            > /dev/ttyS1 < /dev/null
+        report "end $backend $binary $?"
+    done
 done
 report "done"
 poweroff -f

@@ -14,7 +14,8 @@ pub enum Status {
 /// One test with one backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    pub backend: String,
+    /// Backend and test binary.
+    pub run: String,
     pub test: String,
     pub status: Status,
 }
@@ -30,9 +31,10 @@ pub struct Report {
     /// What the tests printed beside their results.
     pub text: Vec<String>,
     pub done: bool,
-    backend: Option<String>,
+    /// The test binary that has begun and not ended, after its backend.
+    run: Option<String>,
     running: Option<String>,
-    /// Where the current backend's outcomes start.
+    /// Where its outcomes start.
     first: usize,
     summed_up: bool,
 }
@@ -44,7 +46,7 @@ impl Report {
         let before = self.outcomes.len();
         if let Some(mark) = line.strip_prefix("@@effectgate ") {
             self.mark(mark);
-        } else if self.backend.is_some() {
+        } else if self.run.is_some() {
             self.libtest(line);
         }
         self.outcomes.get(before).cloned()
@@ -53,10 +55,10 @@ impl Report {
     /// Called when the machine has ended; completes what is still open.
     pub fn finish(&mut self) {
         self.close_test();
-        if let Some(backend) = self.backend.take() {
-            self.faults.push(format!("the machine ended during the tests of backend {backend}"));
+        if let Some(run) = self.run.take() {
+            self.faults.push(format!("the machine ended during the tests of {run}"));
         } else if !self.done {
-            self.faults.push("the machine ended before it ran every backend".to_owned());
+            self.faults.push("the machine ended before it ran every test binary".to_owned());
         }
     }
 
@@ -74,7 +76,7 @@ impl Report {
         match word {
             "kernel" => self.release = Some(rest.to_owned()),
             "begin" => {
-                self.backend = Some(rest.to_owned());
+                self.run = Some(rest.to_owned());
                 self.first = self.outcomes.len();
                 self.summed_up = false;
             }
@@ -84,20 +86,20 @@ impl Report {
         }
     }
 
-    /// `BACKEND STATUS`. The status must agree with the lines that were read:
+    /// `BACKEND BINARY STATUS`. The status must agree with the lines that were read:
     /// a crash of the test binary is then never taken for success.
     fn end(&mut self, rest: &str) {
         self.close_test();
-        let (backend, status) = rest.split_once(' ').unwrap_or((rest, "?"));
+        let (run, status) = rest.rsplit_once(' ').unwrap_or((rest, "?"));
         let failed = self.outcomes[self.first..]
             .iter()
             .any(|outcome| matches!(outcome.status, Status::Failed | Status::Unknown));
         if status != "0" && !failed {
-            self.faults.push(format!("{backend}: the test binary ended with status {status}"));
+            self.faults.push(format!("{run}: the test binary ended with status {status}"));
         } else if !self.summed_up {
-            self.faults.push(format!("{backend}: the test binary printed no summary"));
+            self.faults.push(format!("{run}: the test binary printed no summary"));
         }
-        self.backend = None;
+        self.run = None;
     }
 
     fn libtest(&mut self, line: &str) {
@@ -144,8 +146,8 @@ impl Report {
 
     fn close_with(&mut self, status: Status) {
         if let Some(test) = self.running.take() {
-            let backend = self.backend.clone().unwrap_or_default();
-            self.outcomes.push(Outcome { backend, test, status });
+            let run = self.run.clone().unwrap_or_default();
+            self.outcomes.push(Outcome { run, test, status });
         }
     }
 }
@@ -183,13 +185,13 @@ mod tests {
     fn a_whole_run() {
         let report = read(
             "@@effectgate kernel 6.12.1
-             @@effectgate begin lsm
+             @@effectgate begin lsm kernel
              running 3 tests
              test file_open ... ok
              test net ... FAILED
              test slow ... ignored, needs a network
              test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out
-             @@effectgate end lsm 101
+             @@effectgate end lsm kernel 101
              @@effectgate done",
         );
         assert_eq!(report.faults, [""; 0]);
@@ -199,13 +201,31 @@ mod tests {
     }
 
     #[test]
+    fn every_binary_with_every_backend_is_told_apart() {
+        let report = read(
+            "@@effectgate begin lsm kernel
+             test a ... ok
+             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured
+             @@effectgate end lsm kernel 0
+             @@effectgate begin tracepoint real
+             test a ... ok
+             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured
+             @@effectgate end tracepoint real 0
+             @@effectgate done",
+        );
+        assert_eq!(report.faults, [""; 0]);
+        let runs: Vec<_> = report.outcomes.iter().map(|outcome| outcome.run.as_str()).collect();
+        assert_eq!(runs, ["lsm kernel", "tracepoint real"]);
+    }
+
+    #[test]
     fn what_a_child_writes_does_not_hide_a_result() {
         let report = read(
-            "@@effectgate begin lsm
+            "@@effectgate begin lsm kernel
              test a ... hello from a child
              ok
              test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured
-             @@effectgate end lsm 0
+             @@effectgate end lsm kernel 0
              @@effectgate done",
         );
         assert_eq!(report.faults, [""; 0]);
@@ -215,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_dies_within_a_test_is_a_fault_and_the_test_is_named() {
-        let report = read("@@effectgate begin lsm\ntest a ... ok\ntest b ... ");
+        let report = read("@@effectgate begin lsm kernel\ntest a ... ok\ntest b ... ");
         assert_eq!(report.outcomes[1].test, "b");
         assert_eq!(report.outcomes[1].status, Status::Unknown);
         assert_eq!(report.faults.len(), 1);
@@ -223,23 +243,26 @@ mod tests {
 
     #[test]
     fn a_test_binary_that_crashes_is_a_fault() {
-        let report = read("@@effectgate begin lsm\n@@effectgate end lsm 139\n@@effectgate done");
+        let report = read(
+            "@@effectgate begin lsm kernel\n@@effectgate end lsm kernel 139\n@@effectgate done",
+        );
         assert!(report.faults[0].contains("139"), "{:?}", report.faults);
     }
 
     #[test]
     fn a_run_cut_short_with_success_is_a_fault() {
-        let report = read("@@effectgate begin lsm\n@@effectgate end lsm 0\n@@effectgate done");
+        let report =
+            read("@@effectgate begin lsm kernel\n@@effectgate end lsm kernel 0\n@@effectgate done");
         assert!(report.faults[0].contains("no summary"), "{:?}", report.faults);
     }
 
     #[test]
     fn a_summary_that_counts_otherwise_is_a_fault() {
         let report = read(
-            "@@effectgate begin lsm
+            "@@effectgate begin lsm kernel
              test a ... ok
              test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured
-             @@effectgate end lsm 0
+             @@effectgate end lsm kernel 0
              @@effectgate done",
         );
         assert!(report.faults[0].contains("2 passed"), "{:?}", report.faults);

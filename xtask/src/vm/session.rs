@@ -115,14 +115,14 @@ impl Boot<'_> {
     }
 }
 
-fn print_outcome(kernel: &str, Outcome { backend, test, status }: &Outcome) {
+fn print_outcome(kernel: &str, Outcome { run, test, status }: &Outcome) {
     let status = match status {
         Status::Ok => "ok",
         Status::Failed => "FAILED",
         Status::Ignored => "ignored",
         Status::Unknown => "NO RESULT",
     };
-    println!("{kernel} {backend} kernel::{test} … {status}");
+    println!("{kernel} {run}::{test} … {status}");
 }
 
 fn ended_badly(end: End, limits: Limits, running: Option<&str>) -> Option<String> {

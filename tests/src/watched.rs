@@ -1,0 +1,121 @@
+//! `trigger` under watch, in the way that the tests were told: each time by a
+//! `run` of its own, or as one of many jobs of a single daemon. Loading the
+//! programs takes an emulated machine seconds, and a daemon does it once.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{OnceLock, RwLock};
+
+use crate::cgroup::Cgroup;
+use crate::daemon::{Daemon, documents};
+use crate::gate::{self, Gate, Outcome};
+use crate::scene::Scene;
+use crate::wait;
+
+/// Runs `trigger` with these words under the scene's envelope.
+///
+/// # Panics
+/// When it cannot be watched.
+pub fn trigger<S: AsRef<OsStr>>(scene: &Scene, words: impl IntoIterator<Item = S>) -> Outcome {
+    match std::env::var("EFFECTGATE_TEST_WAY").as_deref() {
+        Err(_) | Ok("run") => Gate::new(scene).trigger(words),
+        Ok("daemon") => {
+            let shared = shared().read().expect("only the end of the process writes");
+            job(shared.as_ref().expect("tests end before the process"), scene, words)
+        }
+        Ok(other) => panic!("EFFECTGATE_TEST_WAY={other}: there are `run` and `daemon`"),
+    }
+}
+
+/// The daemon of this process. It ends with it, at its exit or, should it be
+/// killed, with the thread that started the daemon.
+fn shared() -> &'static RwLock<Option<Daemon>> {
+    SHARED.get_or_init(|| {
+        let (sender, started) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            // Nobody waits for it any more when the test that asked has failed.
+            let _ = sender.send(Daemon::start());
+            loop {
+                std::thread::park();
+            }
+        });
+        let daemon = started.recv().expect("the daemon starts");
+        // SAFETY: the function is there as long as the process is.
+        let registered = unsafe { libc::atexit(end_shared) };
+        assert_eq!(registered, 0, "no more functions can be registered for the exit");
+        RwLock::new(Some(daemon))
+    })
+}
+
+static SHARED: OnceLock<RwLock<Option<Daemon>>> = OnceLock::new();
+
+extern "C" fn end_shared() {
+    if let Some(mut shared) = SHARED.get().and_then(|shared| shared.try_write().ok()) {
+        drop(shared.take());
+    }
+}
+
+/// `trigger` as a job: its cgroup is watched before it enters.
+fn job<S: AsRef<OsStr>>(
+    daemon: &Daemon,
+    scene: &Scene,
+    words: impl IntoIterator<Item = S>,
+) -> Outcome {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
+    let name = format!("case-{}", JOBS.fetch_add(1, Ordering::Relaxed));
+    let cgroup = Cgroup::new();
+    let id = daemon.start_job(&name, &scene.envelope(), &cgroup);
+
+    let door = OpenOptions::new()
+        .write(true)
+        .open(cgroup.path().join("cgroup.procs"))
+        .expect("a cgroup that was just made has it");
+    let fd = door.as_raw_fd();
+    let mut command = Command::new(gate::trigger());
+    command
+        .args(words)
+        .env_clear()
+        .env("PATH", gate::PATH)
+        .current_dir(scene.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // SAFETY: between fork and exec one system call is made, on a descriptor
+    // that is open until the command has started.
+    unsafe {
+        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
+            1 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    let shown = format!("{command:?} as job {id}, {name}");
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    drop(door);
+    let stdout = gate::read(child.stdout.take().expect("piped"));
+    let stderr = gate::read(child.stderr.take().expect("piped"));
+    let ended = wait::exit(&mut child, &shown);
+
+    // What is left of it may hold the pipes, until it is killed here.
+    let finish = daemon.job(&["finish", &id, "--format", "json"]);
+    let bytes = |thread: std::thread::JoinHandle<Vec<u8>>| {
+        thread.join().expect("the reader ends with the pipe")
+    };
+    let said = [bytes(stderr), finish.stderr].concat();
+    let outcome = Outcome::of_job(
+        shown,
+        ended,
+        finish.status,
+        bytes(stdout),
+        &said,
+        daemon.state().join("jobs").join(name),
+    );
+    let printed = documents(&finish.stdout);
+    assert_eq!(printed.first(), Some(outcome.verdict()), "{}{}", daemon.log(), outcome.story());
+    outcome.assert_replays(&scene.envelope());
+    outcome
+}
