@@ -97,6 +97,7 @@ pub const HOOKS: &[Hook] = &[
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Lsm, Serves::File, (5, 7), "every open, io_uring and handles included"),
+    row("socket_create", Lsm("socket_create"), On::Lsm, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
     row("path_mknod", Lsm("path_mknod"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_mkdir", Lsm("path_mkdir"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_symlink", Lsm("path_symlink"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),

@@ -111,6 +111,8 @@ pub mod op {
     pub const IO_URING: u16 = 64;
     /// A system call through the 32-bit entry: its arguments are not decoded.
     pub const COMPAT_SYSCALL: u16 = 65;
+    /// A socket was made whose traffic the network hooks do not see.
+    pub const SOCKET: u16 = 68;
     /// A task entered the job's cgroup from outside.
     pub const ENTERED: u16 = 66;
     /// A task of the job was moved to a cgroup outside the job's.
@@ -270,9 +272,11 @@ pub struct GuardBody {
     /// For [`op::ENTERED`] and [`op::ESCAPED`] the process moved; else 0.
     pub pid: u32,
     pub ppid: u32,
-    /// System-call number for [`op::COMPAT_SYSCALL`]; else 0.
+    /// System-call number for [`op::COMPAT_SYSCALL`], `IPPROTO_…` for
+    /// [`op::SOCKET`]; else 0.
     pub value: u32,
-    pub reserved: u32,
+    /// `AF_… << 16 | SOCK_…` for [`op::SOCKET`]; else 0.
+    pub detail: u32,
     /// `task_struct::comm` of the moved process.
     pub comm: [u8; 16],
 }
@@ -311,5 +315,5 @@ layouts! {
     ExitBody = 8 { code = 0, reserved = 4 }
     ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
     NetBody = 32 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28 }
-    GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, reserved = 76, comm = 80 }
+    GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, detail = 76, comm = 80 }
 }

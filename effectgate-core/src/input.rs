@@ -313,6 +313,9 @@ pub enum Guard {
     IoUring,
     /// A system call through the 32-bit entry.
     CompatSyscall { number: u32 },
+    /// A socket was made of a kind that the network hooks do not see
+    /// (`AF_…`, `SOCK_…`, `IPPROTO_…`).
+    Socket { family: u32, kind: u32, protocol: u32 },
     /// A process joined the job's cgroup from outside.
     Entered {
         process: Known,

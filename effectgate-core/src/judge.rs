@@ -80,6 +80,10 @@ pub enum Doubt {
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]
     CompatSyscall,
+    #[error("a socket was made (raw, packet or of another protocol) whose traffic no hook sees")]
+    Socket,
+    #[error("a process that ended dumped its memory, and where to is not known")]
+    CoreDump,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
     #[error("the job was stopped from outside before it ended: {0}")]

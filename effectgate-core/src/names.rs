@@ -53,7 +53,7 @@ names! {
     GuardAction {
         Start = "start", Canary = "canary", Launch = "launch", Gap = "gap",
         Leftovers = "leftovers", Stopped = "stopped", CanaryFailed = "canary_failed",
-        IoUring = "io_uring", CompatSyscall = "compat_syscall", Entered = "entered",
+        IoUring = "io_uring", CompatSyscall = "compat_syscall", Socket = "socket", Entered = "entered",
         Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
     }
     Decision { Allowed = "allowed", Recorded = "recorded" }

@@ -273,7 +273,7 @@ fn moved(job: u64, op: u16, task: Ptr) {
             pid: read(task, &OFF_TASK_TGID).unwrap_or(0),
             ppid: parent(task).unwrap_or(0),
             value: 0,
-            reserved: 0,
+            detail: 0,
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );

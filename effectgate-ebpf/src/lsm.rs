@@ -15,9 +15,9 @@ use effectgate_common::{maps::class, wire::op};
 
 use crate::{
     emit,
-    kernel::{OFF_PATH_DENTRY, OFF_PATH_MNT, Ptr, follow},
+    kernel::{OFF_FILE_FLAGS, OFF_PATH_DENTRY, OFF_PATH_MNT, Ptr, follow, read},
     object::{self, Path, Place},
-    open, scope,
+    open, scope, socket,
 };
 
 /// What a `path_*` hook saw.
@@ -51,9 +51,22 @@ fn given(ctx: &LsmContext, argument: usize) -> i32 {
 pub fn file_open(ctx: LsmContext) -> i32 {
     let file: Ptr = ctx.arg(0);
     if let Some(task) = scope::label(scope::tid()) {
-        open::opened(file, task.job);
+        // Cleared from the file once it is open.
+        let flags: u32 = read(file, &OFF_FILE_FLAGS).unwrap_or(0);
+        open::opened(file, task.job, flags);
     }
     given(&ctx, 1)
+}
+
+#[lsm(hook = "socket_create")]
+pub fn socket_create(ctx: LsmContext) -> i32 {
+    let kernels_own: i32 = ctx.arg(3);
+    if kernels_own == 0
+        && let Some(job) = scope::current_job()
+    {
+        socket::made(job, ctx.arg(0), ctx.arg(1), ctx.arg(2));
+    }
+    given(&ctx, 4)
 }
 
 /// `path_*` hooks: which argument is the directory's `struct path`, which the

@@ -18,6 +18,7 @@ mod object;
 mod open;
 mod repeat;
 mod scope;
+mod socket;
 mod syscall;
 mod walk;
 

@@ -9,8 +9,8 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE, OFF_FILE_MODE, OFF_FILE_PATH_DENTRY,
-        OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_SB_DEV, Ptr, follow, read,
+        OFF_DENTRY_SB, OFF_FILE_INODE, OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT,
+        OFF_INODE_INO, OFF_SB_DEV, Ptr, follow, read,
     },
     object::{self, Path, Place},
     scope,
@@ -20,6 +20,8 @@ use crate::{
 const FMODE_WRITE: u32 = 0x2;
 const FMODE_PATH: u32 = 0x4000;
 const FMODE_CREATED: u32 = 0x10_0000;
+// include/uapi/asm-generic/fcntl.h
+const O_TRUNC: u32 = 0o1000;
 /// Set on the file that a stacking file system (overlayfs) opens on its real
 /// layer, never on one that a task opens.
 const FMODE_NOACCOUNT: u32 = 0x2000_0000;
@@ -33,9 +35,10 @@ pub fn path_of(file: Ptr) -> Option<Path> {
     })
 }
 
-/// Records an open by a labelled task; answers the registrar.
+/// Records an open by a labelled task; answers the registrar. `flags` are those
+/// that were asked for: a file opened for reading can be emptied by it.
 #[inline(always)]
-pub fn opened(file: Ptr, job: u64) {
+pub fn opened(file: Ptr, job: u64, flags: u32) {
     let (Some(path), Some(mode)) = (path_of(file), read::<u32>(file, &OFF_FILE_MODE)) else {
         crate::emit::lost(job, class::FILE);
         return;
@@ -49,7 +52,7 @@ pub fn opened(file: Ptr, job: u64) {
     }
     let op = if mode & FMODE_CREATED != 0 {
         op::CREATE
-    } else if mode & FMODE_WRITE != 0 {
+    } else if mode & FMODE_WRITE != 0 || flags & O_TRUNC != 0 {
         op::OPEN_WRITE
     } else {
         op::OPEN_READ
@@ -58,7 +61,7 @@ pub fn opened(file: Ptr, job: u64) {
     object::describe(record, Place::OBJECT, path, None, job);
     object::none(record, Place::OTHER);
     record.put(offset_of!(FileBody, f_mode), mode);
-    record.put(offset_of!(FileBody, f_flags), read::<u32>(file, &OFF_FILE_FLAGS).unwrap_or(0));
+    record.put(offset_of!(FileBody, f_flags), flags);
     record.submit();
 }
 

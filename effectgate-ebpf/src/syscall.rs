@@ -26,12 +26,13 @@ use crate::{
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope,
+    open, scope, socket,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const OPEN: u64 = 2;
+    pub const SOCKET: u64 = 41;
     pub const BIND: u64 = 49;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
@@ -157,8 +158,16 @@ fn returned(call: &Call) {
     let mut flags = 0;
     let (op, object, other) = match call.nr {
         nr::OPEN | nr::CREAT | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
+            let flags = match call.nr {
+                nr::OPEN => b,
+                nr::OPENAT | nr::OPEN_BY_HANDLE_AT => c,
+                // `struct open_how` begins with them.
+                // SAFETY: the helper checks the address.
+                nr::OPENAT2 => unsafe { bpf_probe_read_user(c as *const u64) }.unwrap_or(0),
+                _ => 0,
+            };
             match descriptor(call.task, call.ret as u64) {
-                Some(file) => open::opened(file, call.job),
+                Some(file) => open::opened(file, call.job, flags as u32),
                 // Closed by another thread in the meantime.
                 None => emit::lost(call.job, class::FILE),
             }
@@ -208,6 +217,7 @@ fn returned(call: &Call) {
             Some(path) => (op::CREATE, At(cwd, path), Nothing),
             None => return,
         },
+        nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
         nr::IO_URING_SETUP => return guard(call.job, op::IO_URING, 0),
         _ => return,
     };

@@ -5,9 +5,10 @@ use crate::judge::{Doubt, Finding, Judgement, Rule};
 
 /// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
 const PROC: u64 = 0x9fa0;
-/// `S_IFMT` and `S_IFCHR`, include/uapi/linux/stat.h.
+/// `S_IFMT`, `S_IFCHR` and `S_IFBLK`, include/uapi/linux/stat.h.
 const TYPE_MASK: u32 = 0o170_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
+const BLOCK_DEVICE: u32 = 0o060_000;
 
 /// Judges a file effect of the process `pid`. Both objects of a rename or a
 /// link must be inside: a link to a file outside would make it writable
@@ -55,6 +56,9 @@ fn severity(judgement: &Judgement) -> u8 {
 
 fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgement {
     let within = |rule| Judgement { rule, finding: Finding::Within };
+    if let Some(judgement) = device(started, pid, op, object) {
+        return judgement;
+    }
     if let RootMatch::Below(id) = object.root
         && let Some(root) = started.roots.iter().find(|root| root.id == id)
     {
@@ -76,6 +80,23 @@ fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgem
         RootMatch::Outside | RootMatch::Below(_) => Finding::Violation,
     };
     Judgement { rule, finding }
+}
+
+/// A device is what its number says, wherever its node lies: one below a root
+/// still leads out of it. The number 0:0 is no device but overlayfs' whiteout.
+fn device(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Option<Judgement> {
+    let node = matches!(object.mode & TYPE_MASK, CHARACTER_DEVICE | BLOCK_DEVICE);
+    let leads_out = matches!(op, FileOp::OpenWrite | FileOp::Truncate | FileOp::Create);
+    if !node || !leads_out || object.rdev == Device::default() {
+        return None;
+    }
+    let (rule, finding) = match harmless(started, pid, op, object) {
+        Some(name) => (Rule::of_every_policy(name), Finding::Within),
+        None => {
+            (Rule::written(started, "allowed_roots", started.policy.roots.line), Finding::Violation)
+        }
+    };
+    Some(Judgement { rule, finding })
 }
 
 /// The rule by which a write that is below no root still changes nothing
@@ -120,6 +141,24 @@ fn is_own_proc(path: &[u8], pid: u32) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::{object, started};
+
+    #[test]
+    fn a_device_is_its_number_wherever_it_lies() {
+        let judge = |op, kind: u32, major, minor| {
+            let mut object = object("/srv/repo/node", RootMatch::Below(started().roots[0].id));
+            object.mode = kind | 0o644;
+            object.rdev = Device { major, minor };
+            file(&started(), 7, op, &object, None).finding
+        };
+        for op in [FileOp::OpenWrite, FileOp::Truncate, FileOp::Create] {
+            assert_eq!(judge(op, BLOCK_DEVICE, 7, 0), Finding::Violation, "{op:?}");
+            assert_eq!(judge(op, CHARACTER_DEVICE, 1, 11), Finding::Violation, "{op:?}");
+            assert_eq!(judge(op, CHARACTER_DEVICE, 0, 0), Finding::Within, "{op:?}");
+        }
+        assert_eq!(judge(FileOp::OpenWrite, CHARACTER_DEVICE, 1, 3), Finding::Within);
+        assert_eq!(judge(FileOp::Create, CHARACTER_DEVICE, 1, 3), Finding::Violation);
+        assert_eq!(judge(FileOp::Unlink, BLOCK_DEVICE, 7, 0), Finding::Within);
+    }
 
     const WRITES: [FileOp; 11] = [
         FileOp::OpenWrite,

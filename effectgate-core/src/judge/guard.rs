@@ -17,6 +17,10 @@ pub fn guard(started: &Started, guard: &Guard) -> Judgement {
     match guard {
         Guard::IoUring => blind("io-uring", Doubt::IoUring),
         Guard::CompatSyscall { .. } => blind("compat-syscall", Doubt::CompatSyscall),
+        Guard::Socket { .. } => Judgement {
+            rule: Rule::of_every_policy("unseen-socket"),
+            finding: Finding::RecordedWithDoubt(Doubt::Socket),
+        },
         Guard::Entered { .. } => Judgement::recorded("entered"),
         Guard::Escaped { .. } => {
             Judgement { rule: Rule::of_every_policy("escaped"), finding: Finding::Violation }
@@ -43,6 +47,8 @@ mod tests {
             let blind = *backend == Backend::TracePoint;
             assert_eq!(judge(Guard::IoUring).doubt().is_some(), blind);
             assert_eq!(judge(Guard::CompatSyscall { number: 5 }).doubt().is_some(), blind);
+            let raw = Guard::Socket { family: 2, kind: 3, protocol: 1 };
+            assert_eq!(judge(raw).doubt(), Some(&Doubt::Socket));
             assert_eq!(
                 judge(Guard::Entered { process: process.clone(), env: None }).finding,
                 Finding::Recorded

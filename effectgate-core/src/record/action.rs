@@ -40,6 +40,7 @@ pub enum GuardAction {
     CanaryFailed,
     IoUring,
     CompatSyscall,
+    Socket,
     Entered,
     Escaped,
     Unknown,
@@ -93,6 +94,7 @@ impl GuardAction {
         match guard {
             Guard::IoUring => GuardAction::IoUring,
             Guard::CompatSyscall { .. } => GuardAction::CompatSyscall,
+            Guard::Socket { .. } => GuardAction::Socket,
             Guard::Entered { .. } => GuardAction::Entered,
             Guard::Escaped { .. } => GuardAction::Escaped,
             Guard::Unknown { .. } => GuardAction::Unknown,

@@ -187,6 +187,12 @@ pub(crate) fn notice(notice: &Notice) -> Value {
 pub(crate) fn guard(guard: &Guard) -> Value {
     match guard {
         Guard::IoUring => json!({ "what": "an io_uring was set up" }),
+        Guard::Socket { family, kind, protocol } => json!({
+            "what": "a socket was made of a kind that the network hooks do not see",
+            "family": family,
+            "type": kind,
+            "protocol": protocol,
+        }),
         Guard::CompatSyscall { number } => {
             json!({ "what": "a 32-bit system call", "number": number })
         }

@@ -133,6 +133,11 @@ fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said>
         }
         GuardAction::Verdict => Said::ByDaemon(Input::Finished { job, ts, exit: exit(object)? }),
         GuardAction::IoUring => Said::ByKernel(Guard::IoUring),
+        GuardAction::Socket => Said::ByKernel(Guard::Socket {
+            family: object.small("family")?,
+            kind: object.small("type")?,
+            protocol: object.small("protocol")?,
+        }),
         GuardAction::CompatSyscall => {
             Said::ByKernel(Guard::CompatSyscall { number: object.small("number")? })
         }

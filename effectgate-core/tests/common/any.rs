@@ -99,6 +99,8 @@ fn what() -> impl Strategy<Value = What> {
         prop_oneof![
             Just(Guard::IoUring),
             any::<u32>().prop_map(|number| Guard::CompatSyscall { number }),
+            any::<[u32; 3]>()
+                .prop_map(|[family, kind, protocol]| { Guard::Socket { family, kind, protocol } }),
             (known(), prop::option::of(prop::collection::vec(bytes(), 0..4)))
                 .prop_map(|(process, env)| Guard::Entered { process, env }),
             (1..6u32).prop_map(|pid| Guard::Escaped { pid }),

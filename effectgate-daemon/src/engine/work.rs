@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{Backend, Class, Event, Input, JobId, Known, Mode, Notice, Stage, Started, UnixNanos},
+    input::{
+        Backend, Class, Event, Input, JobId, Known, Mode, Notice, Stage, Started, UnixNanos, What,
+    },
     pin, step,
 };
 use rustix::{
@@ -334,13 +336,18 @@ impl Work {
             .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
         let mut processes: Vec<Known> = Vec::new();
         let mut env = Vec::new();
+        let mut unread = Vec::new();
         for pid in members {
             let threads = proc::threads(pid);
             for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
                 self.kernel.label(tid, id)?;
             }
             processes.push(proc::known(pid));
-            env.extend(proc::env_names(pid));
+            match proc::env_names(pid) {
+                Some(names) => env.extend(names),
+                None if proc::process_of(pid).is_none() => {}
+                None => unread.push(pid),
+            }
         }
         env.sort();
         env.dedup();
@@ -369,6 +376,13 @@ impl Work {
         })));
         self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
         self.step(Input::Launched { job: id, ts: self.now() });
+        for pid in unread {
+            // There, but what it holds cannot be told.
+            let what = What::Env { names: Vec::new(), complete: false };
+            let comm = proc::known(pid).comm;
+            let event = Event { ts: self.now(), job: id, pid, tid: pid, uid: 0, comm, what };
+            self.step(Input::Event(event));
+        }
         self.metrics.jobs(self.jobs.len());
         Ok(())
     }

@@ -152,6 +152,11 @@ impl Attributor {
             Body::Guard(guard) => What::Guard(match header.op {
                 op::IO_URING => Guard::IoUring,
                 op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
+                op::SOCKET => Guard::Socket {
+                    family: guard.detail >> 16,
+                    kind: guard.detail & 0xffff,
+                    protocol: guard.value,
+                },
                 op::ENTERED => {
                     let process = entered(&guard, record.tail);
                     let env = proc::env_names_of(&process);

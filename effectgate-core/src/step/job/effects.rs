@@ -11,7 +11,7 @@ use crate::input::{
     Bytes, Class, Coverage, Event, FileObject, FileOp, Guard, NetOp, RootMatch, Started, UnixNanos,
     What,
 };
-use crate::judge::{self, Doubt, Finding, Judgement, Origin};
+use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule};
 use crate::process::Process;
 use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
 use crate::redact;
@@ -43,10 +43,17 @@ impl Job {
     }
 
     fn effect(&mut self, who: &Who, what: What, out: &mut Vec<Line>) {
+        let known = || Judgement::recorded("processes");
         match what {
             What::Fork { pid, ppid, start } => {
                 self.processes.fork(pid, ppid, start, &who.comm);
-                self.process_event(who, ProcessAction::Fork, record::fork(pid, ppid, start), out);
+                self.process_event(
+                    who,
+                    ProcessAction::Fork,
+                    record::fork(pid, ppid, start),
+                    known(),
+                    out,
+                );
             }
             What::Exec(mut exec) => {
                 exec.argv = redact::argv(&exec.argv);
@@ -60,11 +67,22 @@ impl Job {
                     who,
                     ProcessAction::Exec,
                     record::exec(&self.started, &exec),
+                    known(),
                     out,
                 );
             }
             What::Exit { code } => {
-                self.process_event(who, ProcessAction::Exit, record::exit(code), out);
+                // Bit 7 of wait(2)'s status: the kernel wrote a core file,
+                // which passes no hook here.
+                let judgement = if code & 0x80 == 0 {
+                    known()
+                } else {
+                    Judgement {
+                        rule: Rule::of_every_policy("core-dump"),
+                        finding: Finding::RecordedWithDoubt(Doubt::CoreDump),
+                    }
+                };
+                self.process_event(who, ProcessAction::Exit, record::exit(code), judgement, out);
                 self.processes.exit(who.pid);
             }
             What::Env { names, complete } => self.env(who, names, complete, out),
@@ -94,9 +112,10 @@ impl Job {
         who: &Who,
         action: ProcessAction,
         object: Value,
+        judgement: Judgement,
         out: &mut Vec<Line>,
     ) {
-        let judgement = self.judged(|_| Judgement::recorded("processes"));
+        let judgement = self.judged(|_| judgement);
         self.write(
             Draft {
                 ts: who.ts,
