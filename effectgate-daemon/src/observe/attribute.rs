@@ -1,12 +1,9 @@
-//! From records to events: puts the strings of an exec together, resolves what
-//! is known only by arguments, and turns boot time into Unix time.
+//! From records to events: puts the strings of an exec together, has resolved
+//! what is known only by arguments, and turns boot time into Unix time.
 
 use std::{
     collections::HashMap,
-    ffi::OsStr,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    os::unix::ffi::{OsStrExt, OsStringExt},
-    path::Path,
 };
 
 use effectgate_common::wire::{
@@ -14,13 +11,14 @@ use effectgate_common::wire::{
     obj, op,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root,
-    RootMatch, UnixNanos, What,
+    Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root, RootMatch,
+    UnixNanos, What,
 };
 
 use super::{
     decode::{Body, Record, Tail, path, until_nul},
     proc,
+    resolve::Resolver,
 };
 
 const AF_INET: u32 = 2;
@@ -38,7 +36,7 @@ pub struct Attributor {
     offset: u64,
     /// Execs whose strings have not all come, by thread.
     pending: HashMap<u32, PendingExec>,
-    roots: HashMap<JobId, Vec<Root>>,
+    resolver: Resolver,
 }
 
 #[derive(Debug)]
@@ -115,12 +113,12 @@ impl Attributor {
 
     /// The job's roots, for what is known only by arguments.
     pub fn start(&mut self, job: JobId, roots: Vec<Root>) {
-        self.roots.insert(job, roots);
+        self.resolver.start(job, roots);
     }
 
     /// Forgets a job.
     pub fn finish(&mut self, job: JobId) {
-        self.roots.remove(&job);
+        self.resolver.finish(job);
         self.pending.retain(|_, pending| pending.event.job != job);
     }
 
@@ -241,7 +239,7 @@ impl Attributor {
         out.push(env);
     }
 
-    fn file(&self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
+    fn file(&mut self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
         let op = match header.op {
             op::OPEN_READ => FileOp::OpenRead,
             op::OPEN_WRITE => FileOp::OpenWrite,
@@ -267,46 +265,25 @@ impl Attributor {
             FileOp::Link => body.f_flags & AT_SYMLINK_FOLLOW != 0,
             _ => false,
         };
-        let describe = |wire: &wire::FileObject, follows: bool| {
-            let mut file = object(wire, tail);
-            if wire.flags & obj::ARGUMENT != 0 {
-                self.resolve(header, wire, tail, follows, &mut file);
+        let mut describe = |wire: &wire::FileObject, follows: bool| {
+            let file = object(wire, tail);
+            let name = tail.get(wire.name).unwrap_or_default();
+            // With an empty name (AT_EMPTY_PATH) the descriptor's file is
+            // meant, whose object is known.
+            let unresolved = wire.flags & obj::ARGUMENT != 0
+                && file.root != RootMatch::Unknown
+                && !name.is_empty();
+            if !unresolved {
+                return file;
             }
-            file
+            let detached = wire.flags & obj::DETACHED != 0;
+            self.resolver.resolve(header, &file.path, name, follows, detached)
         };
         What::File {
             op,
             object: describe(&body.object, follows),
             other: two.then(|| describe(&body.other, false)),
             coverage: if argument { Coverage::Argument } else { Coverage::Object },
-        }
-    }
-
-    /// What the process named, found out after the fact: symbolic links are
-    /// followed as they stand now.
-    fn resolve(
-        &self,
-        header: &Header,
-        wire: &wire::FileObject,
-        tail: Tail<'_>,
-        follows: bool,
-        file: &mut FileObject,
-    ) {
-        let name = tail.get(wire.name).unwrap_or_default();
-        // An empty name (AT_EMPTY_PATH) is the descriptor's file, whose object
-        // is known.
-        if file.root == RootMatch::Unknown || name.is_empty() {
-            return;
-        }
-        let base = Path::new(OsStr::from_bytes(&file.path));
-        // A process in another root directory says `/` for that one.
-        let relative = OsStr::from_bytes(name.strip_prefix(b"/").map_or(name, trim_slashes));
-        file.path = real(&base.join(relative), follows, header.pid);
-        *file = FileObject { path: std::mem::take(&mut file.path), ..FileObject::default() };
-        let roots = self.roots.get(&header.job).map(Vec::as_slice).unwrap_or_default();
-        file.root = below(roots, &file.path);
-        if let Ok(meta) = std::fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
-            proc::identify(file, &meta);
         }
     }
 }
@@ -319,58 +296,6 @@ fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
         exe: path(tail.get(guard.file.path).unwrap_or_default()),
         comm: until_nul(&guard.comm).to_vec(),
     }
-}
-
-fn trim_slashes(name: &[u8]) -> &[u8] {
-    let slashes = name.iter().take_while(|byte| **byte == b'/').count();
-    &name[slashes..]
-}
-
-/// The nearest of `roots` that holds `path`.
-fn below(roots: &[Root], path: &[u8]) -> RootMatch {
-    let inside = |root: &&Root| {
-        path.strip_prefix(&root.path[..]).is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with(b"/") || root.path.ends_with(b"/")
-        })
-    };
-    match roots.iter().filter(inside).max_by_key(|root| root.path.len()) {
-        Some(root) => RootMatch::Below(root.id),
-        None => RootMatch::Outside,
-    }
-}
-
-/// `path` without links and `..`: by the file system where it still answers,
-/// by the text alone where not.
-fn real(path: &Path, follows: bool, pid: u32) -> Bytes {
-    // This process's own self is another one.
-    let path = &match path.strip_prefix("/proc/self") {
-        Ok(rest) => Path::new("/proc").join(pid.to_string()).join(rest),
-        Err(_) => path.to_owned(),
-    };
-    if follows && let Ok(whole) = std::fs::canonicalize(path) {
-        return whole.into_os_string().into_vec();
-    }
-    if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-        && let Ok(parent) = std::fs::canonicalize(parent)
-    {
-        return parent.join(name).into_os_string().into_vec();
-    }
-    lexical(path)
-}
-
-fn lexical(path: &Path) -> Bytes {
-    use std::path::{Component, PathBuf};
-    let mut clean = PathBuf::from("/");
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => clean.push(name),
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    clean.into_os_string().into_vec()
 }
 
 fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
