@@ -10,8 +10,6 @@ use core::mem::{offset_of, size_of};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Largest tail of one record, in bytes: two paths and two names of 4 KiB.
-pub const TAIL_MAX: usize = 16 * 1024;
 /// Longest path or name kept, in bytes; longer ones are marked truncated.
 pub const PATH_MAX: usize = 4096;
 /// Path components followed towards the root before the walk gives up and
@@ -139,8 +137,6 @@ pub mod obj {
     /// The path ends at the root of a mount that is not attached to the
     /// initial mount tree.
     pub const DETACHED: u32 = 1 << 6;
-    /// The process has another root directory than the host's.
-    pub const CHROOT: u32 = 1 << 7;
 }
 
 /// A file, directory or directory entry, as the kernel holds it.

@@ -1,12 +1,9 @@
-//! From records to events: puts the strings of an exec together, resolves what
-//! is known only by arguments, and turns boot time into Unix time.
+//! From records to events: puts the strings of an exec together, has resolved
+//! what is known only by arguments, and turns boot time into Unix time.
 
 use std::{
     collections::HashMap,
-    ffi::OsStr,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    os::unix::ffi::{OsStrExt, OsStringExt},
-    path::Path,
 };
 
 use effectgate_common::wire::{
@@ -14,18 +11,23 @@ use effectgate_common::wire::{
     obj, op,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root,
-    RootMatch, UnixNanos, What,
+    Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root, RootMatch,
+    UnixNanos, What,
 };
 
 use super::{
     decode::{Body, Record, Tail, path, until_nul},
     proc,
+    resolve::Resolver,
 };
 
 const AF_INET: u32 = 2;
 const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
 const AT_SYMLINK_FOLLOW: u32 = 0x400;
+
+/// Execs that may wait for their strings at once: these follow within the
+/// same program run, so more than one for each processor means losses.
+const PENDING: usize = 1024;
 
 /// Turns records into events.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub struct Attributor {
     offset: u64,
     /// Execs whose strings have not all come, by thread.
     pending: HashMap<u32, PendingExec>,
-    roots: HashMap<JobId, Vec<Root>>,
+    resolver: Resolver,
 }
 
 #[derive(Debug)]
@@ -61,7 +63,12 @@ impl Strings {
     }
 
     fn take(&mut self, args: ArgsBody, tail: Tail<'_>) {
-        self.missing = self.missing.saturating_sub(1);
+        if self.missing == 0 {
+            // More than was announced: what it belongs to is not known.
+            self.complete = false;
+            return;
+        }
+        self.missing -= 1;
         let expected = (self.total.saturating_sub(args.offset as usize)).min(ARGS_CHUNK);
         match tail.get(args.bytes) {
             Some(bytes) if bytes.len() == expected && self.bytes.len() == args.offset as usize => {
@@ -106,19 +113,23 @@ impl Attributor {
 
     /// The job's roots, for what is known only by arguments.
     pub fn start(&mut self, job: JobId, roots: Vec<Root>) {
-        self.roots.insert(job, roots);
+        self.resolver.start(job, roots);
     }
 
     /// Forgets a job.
     pub fn finish(&mut self, job: JobId) {
-        self.roots.remove(&job);
+        self.resolver.finish(job);
+        self.pending.retain(|_, pending| pending.event.job != job);
     }
 
-    /// Gives out a job's execs whose strings will not come any more.
+    /// Gives out a job's execs whose strings will not come any more, in the
+    /// order of their times.
     pub fn flush(&mut self, job: JobId, out: &mut Vec<Event>) {
         let of_job = |(_, pending): &(&u32, &PendingExec)| pending.event.job == job;
-        let tids: Vec<u32> = self.pending.iter().filter(of_job).map(|(tid, _)| *tid).collect();
-        for tid in tids {
+        let waiting = self.pending.iter().filter(of_job);
+        let mut tids: Vec<_> = waiting.map(|(tid, exec)| (exec.event.ts, *tid)).collect();
+        tids.sort_unstable();
+        for (_, tid) in tids {
             self.give(tid, out);
         }
     }
@@ -205,6 +216,11 @@ impl Attributor {
             envp: Strings::expect(exec.envp_len),
         };
         let waiting = pending.argv.missing + pending.envp.missing > 0;
+        if self.pending.len() >= PENDING {
+            let all = self.pending.iter();
+            let oldest = all.map(|(tid, exec)| (exec.event.ts, *tid)).min();
+            oldest.into_iter().for_each(|(_, tid)| self.give(tid, out));
+        }
         self.pending.insert(header.tid, pending);
         if !waiting {
             self.give(header.tid, out);
@@ -228,7 +244,7 @@ impl Attributor {
         out.push(env);
     }
 
-    fn file(&self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
+    fn file(&mut self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
         let op = match header.op {
             op::OPEN_READ => FileOp::OpenRead,
             op::OPEN_WRITE => FileOp::OpenWrite,
@@ -254,46 +270,25 @@ impl Attributor {
             FileOp::Link => body.f_flags & AT_SYMLINK_FOLLOW != 0,
             _ => false,
         };
-        let describe = |wire: &wire::FileObject, follows: bool| {
-            let mut file = object(wire, tail);
-            if wire.flags & obj::ARGUMENT != 0 {
-                self.resolve(header, wire, tail, follows, &mut file);
+        let mut describe = |wire: &wire::FileObject, follows: bool| {
+            let file = object(wire, tail);
+            let name = tail.get(wire.name).unwrap_or_default();
+            // With an empty name (AT_EMPTY_PATH) the descriptor's file is
+            // meant, whose object is known.
+            let unresolved = wire.flags & obj::ARGUMENT != 0
+                && file.root != RootMatch::Unknown
+                && !name.is_empty();
+            if !unresolved {
+                return file;
             }
-            file
+            let detached = wire.flags & obj::DETACHED != 0;
+            self.resolver.resolve(header, &file.path, name, follows, detached)
         };
         What::File {
             op,
             object: describe(&body.object, follows),
             other: two.then(|| describe(&body.other, false)),
             coverage: if argument { Coverage::Argument } else { Coverage::Object },
-        }
-    }
-
-    /// What the process named, found out after the fact: symbolic links are
-    /// followed as they stand now.
-    fn resolve(
-        &self,
-        header: &Header,
-        wire: &wire::FileObject,
-        tail: Tail<'_>,
-        follows: bool,
-        file: &mut FileObject,
-    ) {
-        let name = tail.get(wire.name).unwrap_or_default();
-        // An empty name (AT_EMPTY_PATH) is the descriptor's file, whose object
-        // is known.
-        if file.root == RootMatch::Unknown || name.is_empty() {
-            return;
-        }
-        let base = Path::new(OsStr::from_bytes(&file.path));
-        // A process in another root directory says `/` for that one.
-        let relative = OsStr::from_bytes(name.strip_prefix(b"/").map_or(name, trim_slashes));
-        file.path = real(&base.join(relative), follows, header.pid);
-        *file = FileObject { path: std::mem::take(&mut file.path), ..FileObject::default() };
-        let roots = self.roots.get(&header.job).map(Vec::as_slice).unwrap_or_default();
-        file.root = below(roots, &file.path);
-        if let Ok(meta) = std::fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
-            proc::identify(file, &meta);
         }
     }
 }
@@ -306,58 +301,6 @@ fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
         exe: path(tail.get(guard.file.path).unwrap_or_default()),
         comm: until_nul(&guard.comm).to_vec(),
     }
-}
-
-fn trim_slashes(name: &[u8]) -> &[u8] {
-    let slashes = name.iter().take_while(|byte| **byte == b'/').count();
-    &name[slashes..]
-}
-
-/// The nearest of `roots` that holds `path`.
-fn below(roots: &[Root], path: &[u8]) -> RootMatch {
-    let inside = |root: &&Root| {
-        path.strip_prefix(&root.path[..]).is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with(b"/") || root.path.ends_with(b"/")
-        })
-    };
-    match roots.iter().filter(inside).max_by_key(|root| root.path.len()) {
-        Some(root) => RootMatch::Below(root.id),
-        None => RootMatch::Outside,
-    }
-}
-
-/// `path` without links and `..`: by the file system where it still answers,
-/// by the text alone where not.
-fn real(path: &Path, follows: bool, pid: u32) -> Bytes {
-    // This process's own self is another one.
-    let path = &match path.strip_prefix("/proc/self") {
-        Ok(rest) => Path::new("/proc").join(pid.to_string()).join(rest),
-        Err(_) => path.to_owned(),
-    };
-    if follows && let Ok(whole) = std::fs::canonicalize(path) {
-        return whole.into_os_string().into_vec();
-    }
-    if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-        && let Ok(parent) = std::fs::canonicalize(parent)
-    {
-        return parent.join(name).into_os_string().into_vec();
-    }
-    lexical(path)
-}
-
-fn lexical(path: &Path) -> Bytes {
-    use std::path::{Component, PathBuf};
-    let mut clean = PathBuf::from("/");
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => clean.push(name),
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    clean.into_os_string().into_vec()
 }
 
 fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
@@ -402,4 +345,149 @@ fn network(header: &Header, body: &NetBody) -> What {
         IpAddr::V6(Ipv6Addr::from(body.addr))
     };
     What::Net { op, address, port: body.port as u16, protocol: body.protocol }
+}
+
+#[cfg(test)]
+mod tests {
+    use effectgate_common::wire::{Span, kind};
+    use proptest::prelude::*;
+    use zerocopy::{FromBytes, IntoBytes};
+
+    use super::*;
+    use crate::observe::decode::decode;
+
+    /// A record of this kind, whose body is these bytes.
+    fn record(header: Header, body: &[u8], tail: &[u8]) -> Vec<u8> {
+        let len = (size_of::<Header>() + body.len() + tail.len()) as u32;
+        [Header { len, ..header }.as_bytes(), body, tail].concat()
+    }
+
+    fn exec(job: JobId, tid: u32, ts: u64, argv_len: u32) -> Vec<u8> {
+        let header = Header { kind: kind::EXEC, job, pid: tid, tid, ts, ..Header::default() };
+        record(header, ExecBody { argv_len, ..ExecBody::default() }.as_bytes(), b"")
+    }
+
+    fn take(attributor: &mut Attributor, bytes: &[u8]) -> Vec<Event> {
+        let mut out = Vec::new();
+        attributor.take(&decode(bytes).expect("it is whole"), &mut out);
+        out
+    }
+
+    fn argv(tid: u32, total: u32, offset: u32, bytes: &[u8]) -> Vec<u8> {
+        let header = Header { kind: kind::ARGV, job: 1, pid: tid, tid, ..Header::default() };
+        let span = Span { offset: 0, len: bytes.len() as u32 };
+        record(header, ArgsBody { offset, total, bytes: span }.as_bytes(), bytes)
+    }
+
+    #[test]
+    fn strings_come_together() {
+        let mut attributor = Attributor::new(5);
+        assert!(take(&mut attributor, &exec(1, 9, 2, 8)).is_empty());
+        let events = take(&mut attributor, &argv(9, 8, 0, b"ls\0-l\0/\0"));
+        assert_eq!(events.len(), 2, "more than was announced is not taken: {events:?}");
+        let mut attributor = Attributor::new(5);
+        assert!(take(&mut attributor, &exec(1, 9, 2, 6)).is_empty());
+        let events = take(&mut attributor, &argv(9, 6, 0, b"ls\0-l\0"));
+        let What::Exec(exec) = &events[0].what else { panic!("{events:?}") };
+        assert_eq!((events[0].ts, exec.argv_complete), (7, true));
+        assert_eq!(exec.argv, [b"ls", b"-l"]);
+    }
+
+    #[test]
+    fn what_waits_is_given_in_time_order_and_dropped_with_its_job() {
+        let mut attributor = Attributor::new(0);
+        for (job, tid, ts) in [(1, 30, 3), (1, 10, 2), (1, 20, 1), (2, 40, 0)] {
+            assert!(take(&mut attributor, &exec(job, tid, ts, 5)).is_empty());
+        }
+        let mut out = Vec::new();
+        attributor.flush(1, &mut out);
+        let execs = out.iter().filter(|event| matches!(event.what, What::Exec(_)));
+        assert_eq!(execs.map(|event| event.ts).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(attributor.pending.len(), 1);
+        attributor.finish(1);
+        assert_eq!(attributor.pending.len(), 1);
+        attributor.finish(2);
+        assert!(attributor.pending.is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut attributor = Attributor::new(0);
+        let threads = 2 * PENDING as u32;
+        let given: usize =
+            (0..threads).map(|tid| take(&mut attributor, &exec(1, tid, 0, 5)).len()).sum();
+        assert_eq!((attributor.pending.len(), given), (PENDING, 2 * PENDING));
+        // Nor does one grow beyond what was announced.
+        let mut strings = Strings::expect(ARGS_CHUNK as u32 * 3);
+        let bytes = vec![7; ARGS_CHUNK];
+        let chunk = record(Header { kind: kind::ARGV, ..Header::default() }, &[0; 16], &bytes);
+        let tail = decode(&chunk).expect("it is whole").tail;
+        for n in 0..9 {
+            let span = Span { offset: 0, len: ARGS_CHUNK as u32 };
+            let offset = n * ARGS_CHUNK as u32;
+            strings.take(ArgsBody { offset, total: 0, bytes: span }, tail);
+        }
+        assert_eq!((strings.bytes.len(), strings.complete), (ARGS_CHUNK * 3, false));
+    }
+
+    /// Every kind, with a body of noise: spans, lengths and flags that lie.
+    fn any_record() -> impl Strategy<Value = Vec<u8>> {
+        let head = (0..10u16, 0..70u16, 0..4u64, 0..6u32, any::<u64>());
+        let small = prop_oneof![Just(0u8), Just(1), Just(32), any::<u8>()];
+        let body = prop::collection::vec(small, size_of::<FileBody>());
+        (head, body, prop::collection::vec(any::<u8>(), 0..64)).prop_map(
+            |((kind, op, job, tid, ts), body, tail)| {
+                let header = Header { kind, op, job, tid, ts, ..Header::default() };
+                let size = match kind {
+                    kind::FORK => size_of::<wire::ForkBody>(),
+                    kind::EXEC => size_of::<ExecBody>(),
+                    kind::EXIT => size_of::<wire::ExitBody>(),
+                    kind::ARGV | kind::ENVP => size_of::<ArgsBody>(),
+                    kind::NET => size_of::<NetBody>(),
+                    kind::GUARD => size_of::<GuardBody>(),
+                    _ => size_of::<FileBody>(),
+                };
+                record(header, &body[..size], &tail)
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_bytes_panic(
+            records in prop::collection::vec(
+                prop_oneof![4 => any_record(), 1 => prop::collection::vec(any::<u8>(), 0..200)],
+                0..40,
+            ),
+            offset: u64,
+        ) {
+            let mut attributor = Attributor::new(offset);
+            let root = Root { id: 1, path: b"/srv".to_vec(), entry: None };
+            attributor.start(1, vec![root]);
+            let mut out = Vec::new();
+            for bytes in &records {
+                if let Ok(record) = decode(bytes) {
+                    attributor.take(&record, &mut out);
+                }
+                prop_assert!(attributor.pending.len() <= PENDING);
+            }
+            for job in 0..4 {
+                attributor.flush(job, &mut out);
+                attributor.finish(job);
+            }
+            prop_assert!(attributor.pending.is_empty());
+        }
+
+        #[test]
+        fn headers_of_noise_never_panic(bytes in prop::collection::vec(any::<u8>(), 56..200)) {
+            let mut header = Header::read_from_prefix(&bytes).expect("long enough").0;
+            header.kind %= 10;
+            let whole = record(header, &bytes[size_of::<Header>()..], b"");
+            if let Ok(record) = decode(&whole) {
+                Attributor::new(0).take(&record, &mut Vec::new());
+            }
+        }
+    }
 }

@@ -5,3 +5,4 @@ pub mod btf;
 pub mod decode;
 pub mod kernel;
 pub mod proc;
+mod resolve;
