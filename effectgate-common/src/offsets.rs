@@ -44,6 +44,8 @@ macro_rules! for_each_offset {
             OFF_TASK_MM = "task_struct" "mm";
             OFF_TASK_CGROUPS = "task_struct" "cgroups";
             OFF_TASK_STATUS = "task_struct" "thread_info.status";
+            OFF_TASK_THREADS = "task_struct" "thread_node";
+            OFF_SIGNAL_THREADS = "signal_struct" "thread_head";
             OFF_SIGNAL_LIVE = "signal_struct" "live";
             OFF_FILES_FDT = "files_struct" "fdt";
             OFF_FDTABLE_FD = "fdtable" "fd";

@@ -3,8 +3,9 @@
 use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
-    helpers::generated::{
-        bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user,
+    helpers::{
+        bpf_probe_read_kernel,
+        generated::{bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user},
     },
     macros::btf_tracepoint,
     programs::BtfTracePointContext,
@@ -23,9 +24,10 @@ use crate::{
     emit::{self, Record},
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
-        OFF_MM_ENV_END, OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_TASK_COMM,
-        OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT, OFF_TASK_PID,
-        OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, Ptr, follow, read,
+        OFF_MM_ENV_END, OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_SIGNAL_THREADS,
+        OFF_TASK_COMM, OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT,
+        OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, OFF_TASK_THREADS, Ptr,
+        follow, offset, read,
     },
     lsm,
     object::{self, Place},
@@ -231,14 +233,16 @@ extern "C" fn send_chunk(chunk: u64, block: *mut Block) -> i64 {
 pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
     let destination: Ptr = ctx.arg(0);
     let task: Ptr = ctx.arg(2);
-    if let Some((tid, job)) = attached(destination, task) {
+    // One event for all threads of a process.
+    let whole: i32 = ctx.arg(3);
+    if let Some((tid, job)) = attached(destination, task, whole & 0xff != 0) {
         debug!(&ctx, "thread {} moved to the cgroup of job {} (0: of none)", tid, job);
     }
     0
 }
 
 #[inline(always)]
-fn attached(destination: Ptr, task: Ptr) -> Option<(u32, u64)> {
+fn attached(destination: Ptr, task: Ptr, whole: bool) -> Option<(u32, u64)> {
     let tid: u32 = read(task, &OFF_TASK_PID)?;
     let job = cgroup::job(destination);
     match scope::label(tid) {
@@ -248,6 +252,9 @@ fn attached(destination: Ptr, task: Ptr) -> Option<(u32, u64)> {
             } else {
                 emit::lost(job, class::GUARD);
             }
+            if whole {
+                label_threads(task, job)?;
+            }
         }
         Some(label) if label.job != job && label.job != REGISTRAR_JOB => {
             moved(label.job, op::ESCAPED, task);
@@ -255,6 +262,45 @@ fn attached(destination: Ptr, task: Ptr) -> Option<(u32, u64)> {
         _ => {}
     }
     Some((tid, job))
+}
+
+/// The threads of a process, `list_head` by `list_head`.
+struct Threads {
+    head: u64,
+    node: u64,
+    job: u64,
+}
+
+/// Threads of one process that are followed.
+const THREADS_MAX: u32 = 65536;
+
+/// Labels every thread of the process; counts a loss when it has too many.
+#[inline(always)]
+fn label_threads(task: Ptr, job: u64) -> Option<()> {
+    let head = follow(task, &OFF_TASK_SIGNAL)?.wrapping_add(offset(&OFF_SIGNAL_THREADS));
+    let mut threads = Threads { head: head as u64, node: head as u64, job };
+    repeat(THREADS_MAX, label_thread, &mut threads);
+    if threads.node != threads.head {
+        emit::lost(job, class::GUARD);
+    }
+    Some(())
+}
+
+extern "C" fn label_thread(_: u64, threads: *mut Threads) -> i64 {
+    // SAFETY: the state that `repeat` was given.
+    let threads = unsafe { &mut *threads };
+    // SAFETY: the helper checks the address; `next` comes first in a list_head.
+    let next = unsafe { bpf_probe_read_kernel(threads.node as *const u64) };
+    let Ok(node) = next else { return STOP };
+    threads.node = node;
+    if node == threads.head {
+        return STOP;
+    }
+    let thread = (node as Ptr).wrapping_sub(offset(&OFF_TASK_THREADS));
+    if let Some(tid) = read::<u32>(thread, &OFF_TASK_PID) {
+        let _ = scope::assign_new(tid, threads.job);
+    }
+    GO_ON
 }
 
 /// Reports a move, with what the moved process is: it may be gone before user

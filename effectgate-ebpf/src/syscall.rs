@@ -9,7 +9,10 @@ use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
     bindings::pt_regs,
-    helpers::{bpf_probe_read_kernel, bpf_probe_read_user, generated::bpf_get_current_task_btf},
+    helpers::{
+        bpf_probe_read_kernel, bpf_probe_read_user,
+        generated::{bpf_get_current_task_btf, bpf_probe_read_user_str},
+    },
     macros::btf_tracepoint,
     programs::BtfTracePointContext,
 };
@@ -201,18 +204,16 @@ fn returned(call: &Call) {
         nr::UNLINK => (op::UNLINK, At(cwd, name(a)), Nothing),
         nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, At(a, name(b)), Nothing),
         nr::UNLINKAT => (op::UNLINK, At(a, name(b)), Nothing),
-        nr::SYMLINK => (op::SYMLINK, At(cwd, name(b)), Nothing),
-        nr::SYMLINKAT => (op::SYMLINK, At(b, name(c)), Nothing),
+        // With what the link says, which later names may lead through.
+        nr::SYMLINK => (op::SYMLINK, At(cwd, name(b)), At(cwd, name(a))),
+        nr::SYMLINKAT => (op::SYMLINK, At(b, name(c)), At(cwd, name(a))),
         nr::RENAME => (op::RENAME, At(cwd, name(a)), At(cwd, name(b))),
         nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, At(a, name(b)), At(c, name(d))),
         nr::LINK => (op::LINK, At(cwd, name(a)), At(cwd, name(b))),
-        nr::LINKAT => match own_descriptor(e, b) {
-            Some(fd) => (op::LINK, File(fd), At(c, name(d))),
-            None => {
-                flags = e & AT_SYMLINK_FOLLOW;
-                (op::LINK, At(a, name(b)), At(c, name(d)))
-            }
-        },
+        nr::LINKAT => {
+            flags = e & AT_SYMLINK_FOLLOW;
+            (op::LINK, At(a, name(b)), At(c, name(d)))
+        }
         nr::BIND => match bound_path(b, c) {
             Some(path) => (op::CREATE, At(cwd, path), Nothing),
             None => return,
@@ -234,7 +235,10 @@ fn describe(call: &Call, record: Record, place: Place, named: Named) {
     let (path, name) = match named {
         Named::Nothing => return object::none(record, place),
         Named::File(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
-        Named::At(directory, name) => (base(call, directory, name), Some(name)),
+        Named::At(directory, name) => match own_descriptor(name) {
+            Some(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
+            None => (base(call, directory, name), Some(name)),
+        },
     };
     match (path, name) {
         (None, _) => object::unknown(record, place),
@@ -277,16 +281,15 @@ fn bound_path(address: u64, len: u64) -> Option<Name> {
     (family == AF_UNIX && len > 2 && first != 0).then(|| Name { at: path, max: len as u32 - 2 })
 }
 
-/// The descriptor that `linkat(…, "/proc/self/fd/N", …, AT_SYMLINK_FOLLOW)`
-/// speaks of: how a file without a name (`O_TMPFILE`) gets one.
+/// The descriptor that a name `/proc/self/fd/N` speaks of: how a file without
+/// a name (`O_TMPFILE`) gets one, and how libraries change the mode of a file
+/// without following links. No call succeeds on such a name itself.
 #[inline(always)]
-fn own_descriptor(flags: u64, name: u64) -> Option<u64> {
+fn own_descriptor(name: Name) -> Option<u64> {
     const PREFIX: &[u8; 14] = b"/proc/self/fd/";
-    if flags & AT_SYMLINK_FOLLOW == 0 {
-        return None;
-    }
-    // SAFETY: the helper checks the address.
-    let text: [u8; 24] = unsafe { bpf_probe_read_user(name as *const [u8; 24]) }.ok()?;
+    let mut text = [0u8; 24];
+    // SAFETY: the helper checks the address, and writes no more than there is.
+    unsafe { bpf_probe_read_user_str(text.as_mut_ptr().cast(), 24, name.at.cast()) };
     let mut fd = 0u64;
     for (index, byte) in text.iter().enumerate() {
         if index < PREFIX.len() {

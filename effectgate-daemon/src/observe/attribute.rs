@@ -270,6 +270,7 @@ impl Attributor {
             FileOp::Link => body.f_flags & AT_SYMLINK_FOLLOW != 0,
             _ => false,
         };
+        let ts = self.time(header.ts);
         let mut describe = |wire: &wire::FileObject, follows: bool| {
             let file = object(wire, tail);
             let name = tail.get(wire.name).unwrap_or_default();
@@ -281,13 +282,18 @@ impl Attributor {
             if !unresolved {
                 return file;
             }
-            let detached = wire.flags & obj::DETACHED != 0;
-            self.resolver.resolve(header, &file.path, name, follows, detached)
+            self.resolver.resolve(header, ts, &file, name, follows)
         };
+        let object = describe(&body.object, follows);
+        let other = two.then(|| describe(&body.other, false));
+        if argument {
+            let target = tail.get(body.other.name).unwrap_or_default();
+            self.resolver.note(header.job, op, &object.path, other.as_ref(), target);
+        }
         What::File {
             op,
-            object: describe(&body.object, follows),
-            other: two.then(|| describe(&body.other, false)),
+            object,
+            other,
             coverage: if argument { Coverage::Argument } else { Coverage::Object },
         }
     }

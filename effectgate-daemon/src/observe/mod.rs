@@ -4,5 +4,6 @@ pub mod attribute;
 pub mod btf;
 pub mod decode;
 pub mod kernel;
+mod links;
 pub mod proc;
 mod resolve;
