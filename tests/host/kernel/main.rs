@@ -13,6 +13,7 @@ mod always;
 mod case;
 mod games;
 mod left;
+mod listeners;
 mod names;
 mod recorded;
 mod smoke;

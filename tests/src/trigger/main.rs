@@ -116,6 +116,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "self-connect" => net::self_connect(args.text(0)?),
 
         "exec" => process::exec(args, 0),
+        "exec-without-env" => process::exec_without_env(args),
         "execveat" => process::execveat(args.c(0)?),
         "exec-from-thread" => process::exec_from_thread(args),
         "env-exec" => process::env_exec(args.text(0)?),

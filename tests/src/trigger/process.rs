@@ -13,6 +13,12 @@ pub(crate) fn exec(args: &Args, first: usize) -> io::Result<()> {
     execve(&strings[0], strings, &environment())
 }
 
+/// `exec-without-env PATH ARG...`: the program gets no environment at all.
+pub(crate) fn exec_without_env(args: &Args) -> io::Result<()> {
+    let strings = args.all();
+    execve(strings.first().ok_or_else(invalid)?, strings, &[])
+}
+
 /// Executes the file behind a descriptor, with the argument `true`.
 pub(crate) fn execveat(path: &CStr) -> io::Result<()> {
     // SAFETY: `path` is NUL-terminated and lives across the call.
