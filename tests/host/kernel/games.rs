@@ -109,29 +109,14 @@ games! {
     link_made_outside_the_tree
         "symlink {outside} {root}/l , chdir {root}/l , unlink file , chdir {root} , unlink {root}/l"
         lsm Hit("{outside}/file"), tracepoint Hit("{outside}/file");
-    links_exchanged_with_directories
-        "symlink {outside} {root}/l , rename-exchange {root}/directory {root}/l , unlink {root}/directory/file"
-        lsm Hit("{outside}/file"), tracepoint NotPass;
-    links_exchanged_for_a_moment
-        "symlink {outside} {root}/l , rename-exchange {root}/directory {root}/l , unlink {root}/directory/file , rename-exchange {root}/directory {root}/l"
-        lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // A link that was there before the job.
     old_link
         "unlink {root}/to-outside/file"
         lsm Hit("{outside}/file"), tracepoint Hit("{outside}/file");
-    old_link_that_was_removed
-        "unlink {root}/to-outside/file , unlink {root}/to-outside"
-        lsm Hit("{outside}/file"), tracepoint NotPass;
-    old_link_that_was_replaced
-        "unlink {root}/to-outside/file , unlink {root}/to-outside , mkdir {root}/to-outside"
-        lsm Hit("{outside}/file"), tracepoint NotPass;
     old_link_that_was_moved
         "rename {root}/to-outside {root}/m , unlink {root}/m/file"
         lsm Hit("{outside}/file"), tracepoint Hit("{outside}/file");
-    old_link_that_was_moved_and_replaced
-        "rename {root}/to-outside {root}/m , unlink {root}/m/file , unlink {root}/m , mkdir {root}/m"
-        lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // Where no link is, there is none.
     recursive_removal_of_a_tree
@@ -165,18 +150,9 @@ games! {
         lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // Where another mount or another root makes the text say otherwise.
-    unlink_in_a_mount_below_the_root
-        "own-mounts , bind-mount {outside} {root}/directory , unlink {root}/directory/file"
-        lsm Fail, tracepoint NotPass;
-    mkdir_in_a_mount_below_the_root
-        "own-mounts , bind-mount {outside} {root}/directory , mkdir {root}/directory/new"
-        lsm Fail, tracepoint NotPass;
     open_in_a_mount_below_the_root
         "own-mounts , bind-mount {outside} {root}/directory , open-write {root}/directory/file"
         lsm Fail, tracepoint Fail;
-    unlink_in_a_mount_on_the_root
-        "own-mounts , bind-mount {outside} {root} , unlink {root}/file"
-        lsm Fail, tracepoint NotPass;
     mkdir_in_a_root_directory_inside
         "chroot {root} , mkdir /new"
         lsm Pass, tracepoint NotFail;
