@@ -224,38 +224,42 @@ fn returned(call: &Call) {
     };
     let Some(record) = object::begin(call.job, op) else { return };
     record.put(offset_of!(FileBody, f_flags), flags as u32);
-    describe(call, record, Place::OBJECT, object);
-    describe(call, record, Place::OTHER, other);
+    describe(call.job, record, Place::OBJECT, object);
+    describe(call.job, record, Place::OTHER, other);
     record.submit();
 }
 
-/// Out of line: the verifier is to meet it twice, not once a system call.
+/// Out of line: the verifier is to meet it twice, not once a system call. It
+/// is not handed the call, which would then have to lie in memory: up to 6.12,
+/// 512 bytes of stack are all that a program and what it calls have together.
 #[inline(never)]
-fn describe(call: &Call, record: Record, place: Place, named: Named) {
+fn describe(job: u64, record: Record, place: Place, named: Named) {
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
     let (path, name) = match named {
         Named::Nothing => return object::none(record, place),
-        Named::File(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
-        Named::At(directory, name) => match own_descriptor(name) {
-            Some(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
-            None => (base(call, directory, name), Some(name)),
+        Named::File(fd) => (descriptor(task, fd).and_then(open::path_of), None),
+        Named::At(directory, name) => match own_descriptor(name.at) {
+            NO_DESCRIPTOR => (base(task, directory, name), Some(name)),
+            fd => (descriptor(task, fd).and_then(open::path_of), None),
         },
     };
     match (path, name) {
         (None, _) => object::unknown(record, place),
-        (Some(path), name) => object::describe(record, place, path, name, call.job),
+        (Some(path), name) => object::describe(record, place, path, name, job),
     }
 }
 
 /// Where a string starts from.
 #[inline(always)]
-fn base(call: &Call, directory: u64, name: Name) -> Option<Path> {
+fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
     // SAFETY: the helper checks the address; a string that cannot be read is
     // found out when all of it is read.
     let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
     if first != b'/' && directory as u32 as i32 != AT_FDCWD {
-        return descriptor(call.task, u64::from(directory as u32)).and_then(open::path_of);
+        return descriptor(task, u64::from(directory as u32)).and_then(open::path_of);
     }
-    let fs = follow(call.task, &OFF_TASK_FS)?;
+    let fs = follow(task, &OFF_TASK_FS)?;
     if first == b'/' {
         Some(Path { mnt: follow(fs, &OFF_FS_ROOT_MNT)?, dentry: follow(fs, &OFF_FS_ROOT_DENTRY)? })
     } else {
@@ -281,30 +285,35 @@ fn bound_path(address: u64, len: u64) -> Option<Name> {
     (family == AF_UNIX && len > 2 && first != 0).then(|| Name { at: path, max: len as u32 - 2 })
 }
 
+/// What [`own_descriptor`] answers to other names.
+const NO_DESCRIPTOR: u64 = u64::MAX;
+
 /// The descriptor that a name `/proc/self/fd/N` speaks of: how a file without
 /// a name (`O_TMPFILE`) gets one, and how libraries change the mode of a file
 /// without following links. No call succeeds on such a name itself.
-#[inline(always)]
-fn own_descriptor(name: Name) -> Option<u64> {
+///
+/// Out of line, so that its text is not on the stack under the walks.
+#[inline(never)]
+fn own_descriptor(name: Ptr) -> u64 {
     const PREFIX: &[u8; 14] = b"/proc/self/fd/";
     let mut text = [0u8; 24];
     // SAFETY: the helper checks the address, and writes no more than there is.
-    unsafe { bpf_probe_read_user_str(text.as_mut_ptr().cast(), 24, name.at.cast()) };
+    unsafe { bpf_probe_read_user_str(text.as_mut_ptr().cast(), 24, name.cast()) };
     let mut fd = 0u64;
     for (index, byte) in text.iter().enumerate() {
         if index < PREFIX.len() {
             if *byte != PREFIX[index] {
-                return None;
+                return NO_DESCRIPTOR;
             }
         } else if *byte == 0 {
-            return (index > PREFIX.len()).then_some(fd);
+            return if index > PREFIX.len() { fd } else { NO_DESCRIPTOR };
         } else if byte.is_ascii_digit() {
             fd = fd * 10 + u64::from(*byte - b'0');
         } else {
-            return None;
+            return NO_DESCRIPTOR;
         }
     }
-    None
+    NO_DESCRIPTOR
 }
 
 /// The open file of descriptor `fd`.
