@@ -78,13 +78,8 @@ pub struct Slot {
     busy: u64,
     /// Bytes of the tail in use.
     used: u64,
-    /// See [`Record::note`].
-    notes: [u64; NOTES],
     buffer: [u8; POSITION_MASK + 1 + WRITE_MAX],
 }
-
-/// Numbers that can be noted beside a record.
-const NOTES: usize = 8;
 
 #[map]
 static SLOTS: Array<Slot> = Array::with_max_entries(64 * SLOTS_PER_CPU, 0);
@@ -168,22 +163,6 @@ impl Record {
                 .cast::<u32>();
             at.write(at.read_volatile() | bits);
         }
-    }
-
-    /// Puts a number aside. The verifier follows what registers hold and would
-    /// go through all that comes after once for each value; what comes back
-    /// from memory is any number to it.
-    #[inline(always)]
-    pub fn note(self, index: usize, value: u64) {
-        // SAFETY: the slot is ours; callers' indices are constants below NOTES.
-        unsafe { (&raw mut (*self.slot).notes).cast::<u64>().add(index).write_volatile(value) }
-    }
-
-    /// The number put aside.
-    #[inline(always)]
-    pub fn noted(self, index: usize) -> u64 {
-        // SAFETY: as in `note`.
-        unsafe { (&raw const (*self.slot).notes).cast::<u64>().add(index).read_volatile() }
     }
 
     /// Where the next bytes of the tail go: at most `WRITE_MAX` may be written.

@@ -140,42 +140,70 @@ fn guard(job: u64, op: u16, value: u32) {
     }
 }
 
-/// How the arguments of a system call name what it changed: nothing, a
-/// descriptor, or a string and the directory descriptor that it starts from.
-///
-/// No enum: what a variant leaves undefined the compiler may still move about,
-/// and up to 6.1 the verifier refuses to read stack that was not written.
+/// How the arguments of a system call name what it changed.
 #[derive(Clone, Copy)]
 struct Named {
-    what: u64,
-    descriptor: u64,
+    how: u64,
+    /// A descriptor: of the file itself or of a directory.
+    fd: u64,
+    /// A string that starts from the directory.
     name: u64,
     max: u64,
 }
 
-const NOTHING: u64 = 0;
-const FILE: u64 = 1;
-const NAME: u64 = 2;
-
-#[inline(always)]
-fn nothing() -> Named {
-    Named { what: NOTHING, descriptor: 0, name: 0, max: 0 }
+/// Values of [`Named::how`].
+mod how {
+    pub const NOTHING: u64 = 0;
+    pub const FILE: u64 = 1;
+    pub const STRING: u64 = 2;
 }
 
-#[inline(always)]
-fn file(descriptor: u64) -> Named {
-    Named { what: FILE, descriptor, name: 0, max: 0 }
+impl Named {
+    const NOTHING: Named = Named { how: how::NOTHING, fd: 0, name: 0, max: 0 };
+
+    #[inline(always)]
+    fn file(fd: u64) -> Named {
+        Named { how: how::FILE, fd, ..Named::NOTHING }
+    }
+
+    #[inline(always)]
+    fn at(directory: u64, name: u64) -> Named {
+        Named { how: how::STRING, fd: directory, name, max: PATH_MAX as u64 }
+    }
+
+    #[inline(always)]
+    fn veiled(self) -> Named {
+        Named {
+            how: veiled(self.how),
+            fd: veiled(self.fd),
+            name: veiled(self.name),
+            max: veiled(self.max),
+        }
+    }
 }
 
+/// Always 0. Nobody writes it, but the verifier has to assume that somebody
+/// could.
+#[unsafe(no_mangle)]
+static mut ZERO: u64 = 0;
+
+/// A number that the verifier does not know any more.
+///
+/// Before 6.4 it takes states that differ in a number for different ones as
+/// soon as a program has functions, and would follow all that is common to the
+/// system calls once for each of them: more than it is willing to.
 #[inline(always)]
-fn at(descriptor: u64, name: u64) -> Named {
-    Named { what: NAME, descriptor, name, max: PATH_MAX as u64 }
+fn veiled(number: u64) -> u64 {
+    // SAFETY: nobody writes it.
+    number ^ unsafe { (&raw const ZERO).read_volatile() }
 }
 
 /// Decides first and acts once: the verifier follows every call of the walks,
 /// so there must be few.
 #[inline(always)]
 fn returned(call: &Call) {
+    const NOTHING: Named = Named::NOTHING;
+    let (file, at) = (Named::file, Named::at);
     let [a, b, c, d, e] = call.args;
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
@@ -197,33 +225,33 @@ fn returned(call: &Call) {
             return;
         }
         _ if call.job == REGISTRAR_JOB => return,
-        nr::FTRUNCATE => (op::TRUNCATE, file(a), nothing()),
-        nr::FCHMOD => (op::CHMOD, file(a), nothing()),
-        nr::FCHOWN => (op::CHOWN, file(a), nothing()),
-        nr::TRUNCATE => (op::TRUNCATE, at(cwd, a), nothing()),
-        nr::CHMOD => (op::CHMOD, at(cwd, a), nothing()),
-        nr::FCHMODAT => (op::CHMOD, at(a, b), nothing()),
+        nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
+        nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
+        nr::FCHOWN => (op::CHOWN, file(a), NOTHING),
+        nr::TRUNCATE => (op::TRUNCATE, at(cwd, a), NOTHING),
+        nr::CHMOD => (op::CHMOD, at(cwd, a), NOTHING),
+        nr::FCHMODAT => (op::CHMOD, at(a, b), NOTHING),
         nr::FCHMODAT2 => {
             flags = d & AT_SYMLINK_NOFOLLOW;
-            (op::CHMOD, at(a, b), nothing())
+            (op::CHMOD, at(a, b), NOTHING)
         }
-        nr::CHOWN => (op::CHOWN, at(cwd, a), nothing()),
+        nr::CHOWN => (op::CHOWN, at(cwd, a), NOTHING),
         nr::LCHOWN => {
             flags = AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, at(cwd, a), nothing())
+            (op::CHOWN, at(cwd, a), NOTHING)
         }
         nr::FCHOWNAT => {
             flags = e & AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, at(a, b), nothing())
+            (op::CHOWN, at(a, b), NOTHING)
         }
-        nr::MKNOD => (op::CREATE, at(cwd, a), nothing()),
-        nr::MKNODAT => (op::CREATE, at(a, b), nothing()),
-        nr::MKDIR => (op::MKDIR, at(cwd, a), nothing()),
-        nr::MKDIRAT => (op::MKDIR, at(a, b), nothing()),
-        nr::RMDIR => (op::RMDIR, at(cwd, a), nothing()),
-        nr::UNLINK => (op::UNLINK, at(cwd, a), nothing()),
-        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, at(a, b), nothing()),
-        nr::UNLINKAT => (op::UNLINK, at(a, b), nothing()),
+        nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
+        nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
+        nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),
+        nr::MKDIRAT => (op::MKDIR, at(a, b), NOTHING),
+        nr::RMDIR => (op::RMDIR, at(cwd, a), NOTHING),
+        nr::UNLINK => (op::UNLINK, at(cwd, a), NOTHING),
+        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, at(a, b), NOTHING),
+        nr::UNLINKAT => (op::UNLINK, at(a, b), NOTHING),
         // With what the link says, which later names may lead through.
         nr::SYMLINK => (op::SYMLINK, at(cwd, b), at(cwd, a)),
         nr::SYMLINKAT => (op::SYMLINK, at(b, c), at(cwd, a)),
@@ -234,80 +262,53 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_FOLLOW;
             (op::LINK, at(a, b), at(c, d))
         }
-        nr::BIND => {
-            let max = bound_path(b, c);
-            if max == 0 {
-                return;
-            }
-            (op::CREATE, Named { max, ..at(cwd, b + 2) }, nothing())
-        }
+        nr::BIND => match bound_path(cwd, b, c) {
+            Some(path) => (op::CREATE, path, NOTHING),
+            None => return,
+        },
         nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
         nr::IO_URING_SETUP => return guard(call.job, op::IO_URING, 0),
         _ => return,
     };
+    let op = veiled(u64::from(op)) as u16;
+    let flags = veiled(flags) as u32;
     let Some(record) = object::begin(call.job, op) else { return };
-    record.put(offset_of!(FileBody, f_flags), flags as u32);
-    object.note(record, 0);
-    other.note(record, NUMBERS);
-    describe(record, call.job, 0);
-    describe(record, call.job, NUMBERS);
+    record.put(offset_of!(FileBody, f_flags), flags);
+    describe(call.job, record, Place::OBJECT, object.veiled());
+    describe(call.job, record, Place::OTHER, other.veiled());
     record.submit();
 }
 
-/// Numbers that a [`Named`] is noted as.
-const NUMBERS: usize = 4;
-
-impl Named {
-    #[inline(always)]
-    fn note(self, record: Record, at: usize) {
-        record.note(at, self.what);
-        record.note(at + 1, self.descriptor);
-        record.note(at + 2, self.name);
-        record.note(at + 3, self.max);
-    }
-}
-
-/// Describes what was noted at `at`. Out of line, and not handed the call,
-/// which would then have to lie in memory: up to 6.12, 512 bytes of stack are
-/// all that a program and what it calls have together.
+/// Out of line: the verifier is to meet it twice, not once a system call. It
+/// is not handed the call, which would then have to lie in memory: up to 6.12,
+/// 512 bytes of stack are all that a program and what it calls have together.
 #[inline(never)]
-fn describe(record: Record, job: u64, at: usize) {
-    let place = if at == 0 { Place::OBJECT } else { Place::OTHER };
-    let what = record.noted(at);
-    if what == NOTHING {
-        return object::none(record, place);
-    }
+fn describe(job: u64, record: Record, place: Place, named: Named) {
     // SAFETY: no arguments.
     let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
-    let mut fd = record.noted(at + 1);
-    let mut name = Name { at: record.noted(at + 2) as Ptr, max: record.noted(at + 3) as u32 };
-    let mut path = None;
-    if what == NAME {
-        record.note(at, own_descriptor(name.at));
-        let own = record.noted(at);
-        if own == NO_DESCRIPTOR {
-            path = base(task, fd, name.at);
-            fd = NO_DESCRIPTOR;
-        } else {
-            fd = own;
+    let (path, name) = match named.how {
+        how::NOTHING => return object::none(record, place),
+        how::FILE => (descriptor(task, named.fd).and_then(open::path_of), object::NO_NAME),
+        _ => {
+            let name = Name { at: named.name as Ptr, max: named.max as u32 };
+            match veiled(own_descriptor(name.at)) {
+                NO_DESCRIPTOR => (base(task, named.fd, name), name),
+                fd => (descriptor(task, fd).and_then(open::path_of), object::NO_NAME),
+            }
         }
-    }
-    if fd != NO_DESCRIPTOR {
-        name.max = 0;
-        path = descriptor(task, fd).and_then(open::path_of);
-    }
+    };
     match path {
-        Some(path) => object::describe(record, place, path, name, job),
         None => object::unknown(record, place),
+        Some(path) => object::describe(record, place, path, name, job),
     }
 }
 
 /// Where a string starts from.
 #[inline(always)]
-fn base(task: Ptr, directory: u64, name: Ptr) -> Option<Path> {
+fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
     // SAFETY: the helper checks the address; a string that cannot be read is
     // found out when all of it is read.
-    let first = unsafe { bpf_probe_read_user(name) }.unwrap_or(0);
+    let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
     if first != b'/' && directory as u32 as i32 != AT_FDCWD {
         return descriptor(task, u64::from(directory as u32)).and_then(open::path_of);
     }
@@ -319,16 +320,18 @@ fn base(task: Ptr, directory: u64, name: Ptr) -> Option<Path> {
     }
 }
 
-/// The length of the path in a Unix socket's address: binding it makes a new
-/// file. 0 without a path: no name or an abstract one is no file.
+/// The path of a Unix socket's address: binding it makes a new file. One
+/// without a name, or with an abstract one, is no file.
 #[inline(always)]
-fn bound_path(address: u64, len: u64) -> u64 {
+fn bound_path(directory: u64, address: u64, len: u64) -> Option<Named> {
     let at = address as *const u16;
     // SAFETY: the helper checks the address.
     let family = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
+    let path = at.wrapping_add(1).cast::<u8>();
     // SAFETY: as above.
-    let first = unsafe { bpf_probe_read_user(at.wrapping_add(1).cast::<u8>()) }.unwrap_or(0);
-    if family == AF_UNIX && len > 2 && first != 0 { len - 2 } else { 0 }
+    let first = unsafe { bpf_probe_read_user(path) }.unwrap_or(0);
+    (family == AF_UNIX && len > 2 && first != 0)
+        .then(|| Named { max: len - 2, ..Named::at(directory, path as u64) })
 }
 
 /// What [`own_descriptor`] answers to other names.
