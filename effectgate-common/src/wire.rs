@@ -111,6 +111,10 @@ pub mod op {
     pub const COMPAT_SYSCALL: u16 = 65;
     /// A socket was made whose traffic the network hooks do not see.
     pub const SOCKET: u16 = 68;
+    /// A task of the job got, or put itself, below another root directory or
+    /// into another mount namespace: [`super::GuardBody::value`] is 0; or it
+    /// changed what is mounted where: 1.
+    pub const VIEW: u16 = 69;
     /// A task entered the job's cgroup from outside.
     pub const ENTERED: u16 = 66;
     /// A task of the job was moved to a cgroup outside the job's.
@@ -179,7 +183,8 @@ pub struct FileBody {
     /// `file::f_mode` of an open; 0 otherwise.
     pub f_mode: u32,
     /// `file::f_flags` of an open; `AT_SYMLINK_NOFOLLOW` where the object is
-    /// an argument and a symbolic link is itself meant; else 0.
+    /// an argument and a symbolic link is itself meant; those of a rename;
+    /// else 0.
     pub f_flags: u32,
 }
 
@@ -269,7 +274,7 @@ pub struct GuardBody {
     pub pid: u32,
     pub ppid: u32,
     /// System-call number for [`op::COMPAT_SYSCALL`], `IPPROTO_…` for
-    /// [`op::SOCKET`]; else 0.
+    /// [`op::SOCKET`], whether mounts changed for [`op::VIEW`]; else 0.
     pub value: u32,
     /// `AF_… << 16 | SOCK_…` for [`op::SOCKET`]; else 0.
     pub detail: u32,

@@ -34,6 +34,7 @@ use crate::{
     open,
     repeat::{GO_ON, STOP, repeat},
     scope,
+    syscall::{CLONE_NEWNS, guard},
 };
 
 /// `task_newtask(task, clone_flags)`: before the task runs for the first time.
@@ -42,12 +43,17 @@ use crate::{
 #[btf_tracepoint(function = "task_newtask")]
 pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
     let child: Ptr = ctx.arg(0);
-    forked(child);
+    let flags: u64 = ctx.arg(1);
+    if let Some(job) = forked(child)
+        && flags & CLONE_NEWNS != 0
+    {
+        guard(job, op::VIEW, 0);
+    }
     0
 }
 
 #[inline(always)]
-fn forked(child: Ptr) -> Option<()> {
+fn forked(child: Ptr) -> Option<u64> {
     let label = scope::label(scope::tid());
     let tid: u32 = read(child, &OFF_TASK_PID)?;
     let entered = cgroup::of(child).map_or(0, cgroup::job);
@@ -83,7 +89,7 @@ fn forked(child: Ptr) -> Option<()> {
         );
         record.submit();
     }
-    Some(())
+    Some(job)
 }
 
 #[inline(always)]

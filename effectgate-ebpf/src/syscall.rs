@@ -52,6 +52,10 @@ mod nr {
     pub const FCHOWN: u64 = 93;
     pub const LCHOWN: u64 = 94;
     pub const MKNOD: u64 = 133;
+    pub const PIVOT_ROOT: u64 = 155;
+    pub const CHROOT: u64 = 161;
+    pub const MOUNT: u64 = 165;
+    pub const UMOUNT2: u64 = 166;
     pub const OPENAT: u64 = 257;
     pub const MKDIRAT: u64 = 258;
     pub const MKNODAT: u64 = 259;
@@ -61,14 +65,19 @@ mod nr {
     pub const LINKAT: u64 = 265;
     pub const SYMLINKAT: u64 = 266;
     pub const FCHMODAT: u64 = 268;
+    pub const UNSHARE: u64 = 272;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
+    pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
+    pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
     pub const FCHMODAT2: u64 = 452;
 }
 
 const AT_FDCWD: i32 = -100;
+/// `include/uapi/linux/sched.h`
+pub const CLONE_NEWNS: u64 = 0x2_0000;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const AT_SYMLINK_FOLLOW: u64 = 0x400;
 const AF_UNIX: u16 = 1;
@@ -132,7 +141,7 @@ fn foreign(call: &Call, label: Task) -> bool {
 }
 
 #[inline(always)]
-fn guard(job: u64, op: u16, value: u32) {
+pub fn guard(job: u64, op: u16, value: u32) {
     let body = size_of::<GuardBody>();
     if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, body) {
         record.put(0, GuardBody { value, ..GuardBody::default() });
@@ -256,7 +265,11 @@ fn returned(call: &Call) {
         nr::SYMLINK => (op::SYMLINK, at(cwd, b), at(cwd, a)),
         nr::SYMLINKAT => (op::SYMLINK, at(b, c), at(cwd, a)),
         nr::RENAME => (op::RENAME, at(cwd, a), at(cwd, b)),
-        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, at(a, b), at(c, d)),
+        nr::RENAMEAT => (op::RENAME, at(a, b), at(c, d)),
+        nr::RENAMEAT2 => {
+            flags = e;
+            (op::RENAME, at(a, b), at(c, d))
+        }
         nr::LINK => (op::LINK, at(cwd, a), at(cwd, b)),
         nr::LINKAT => {
             flags = e & AT_SYMLINK_FOLLOW;
@@ -267,7 +280,22 @@ fn returned(call: &Call) {
             None => return,
         },
         nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
-        nr::IO_URING_SETUP => return guard(call.job, op::IO_URING, 0),
+        nr::UNSHARE if a & CLONE_NEWNS == 0 => return,
+        nr::IO_URING_SETUP
+        | nr::UNSHARE
+        | nr::SETNS
+        | nr::CHROOT
+        | nr::PIVOT_ROOT
+        | nr::MOUNT
+        | nr::UMOUNT2
+        | nr::MOVE_MOUNT => {
+            let (op, value) = match call.nr {
+                nr::IO_URING_SETUP => (op::IO_URING, 0),
+                nr::MOUNT | nr::UMOUNT2 | nr::MOVE_MOUNT => (op::VIEW, 1),
+                _ => (op::VIEW, 0),
+            };
+            return guard(call.job, veiled(u64::from(op)) as u16, veiled(value) as u32);
+        }
         _ => return,
     };
     let op = veiled(u64::from(op)) as u16;

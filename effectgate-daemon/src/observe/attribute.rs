@@ -24,6 +24,8 @@ use super::{
 const AF_INET: u32 = 2;
 const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
 const AT_SYMLINK_FOLLOW: u32 = 0x400;
+/// `include/uapi/linux/fs.h`
+const RENAME_EXCHANGE: u32 = 2;
 
 /// Execs that may wait for their strings at once: these follow within the
 /// same program run, so more than one for each processor means losses.
@@ -155,6 +157,12 @@ impl Attributor {
             _ => self.give(tid, out),
         }
         let header = record.header;
+        if let Body::Guard(guard) = record.body
+            && header.op == op::VIEW
+        {
+            self.resolver.moved(header.job, guard.value != 0);
+            return;
+        }
         let what = match record.body {
             Body::Fork(fork) => What::Fork { pid: fork.pid, ppid: fork.ppid, start: fork.start },
             Body::Exit(exit) => What::Exit { code: exit.code },
@@ -288,7 +296,15 @@ impl Attributor {
         let other = two.then(|| describe(&body.other, false));
         if argument {
             let target = tail.get(body.other.name).unwrap_or_default();
-            self.resolver.note(header.job, op, &object.path, other.as_ref(), target);
+            let exchanged = op == FileOp::Rename && body.f_flags & RENAME_EXCHANGE != 0;
+            match &other {
+                Some(other) if exchanged => {
+                    self.resolver.note_exchange(header.job, &object.path, &other.path);
+                }
+                other => {
+                    self.resolver.note(header.job, op, &object.path, other.as_ref(), target);
+                }
+            }
         }
         What::File {
             op,

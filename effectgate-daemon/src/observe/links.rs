@@ -28,22 +28,42 @@ impl Links {
         self.0.remove(path);
     }
 
-    /// A name moved, with all below it.
+    /// A name moved, with all below it, and took the place of what was there.
     #[must_use]
     pub fn rename(&mut self, from: &[u8], to: &[u8]) -> bool {
-        let moved = self.0.remove(from).unwrap_or(None);
-        let mut prefix = from.to_vec();
-        prefix.push(b'/');
+        let moved = self.take(from);
+        self.take(to);
+        self.give(to, moved)
+    }
+
+    /// Two names changed places, with all below them.
+    #[must_use]
+    pub fn exchange(&mut self, one: &[u8], other: &[u8]) -> bool {
+        let (first, second) = (self.take(one), self.take(other));
+        self.give(other, first) & self.give(one, second)
+    }
+
+    /// Removes a path and all below it, by the rest of their paths.
+    fn take(&mut self, path: &[u8]) -> Vec<(Bytes, Option<Bytes>)> {
+        let mut taken = vec![(Bytes::new(), self.0.remove(path).unwrap_or(None))];
+        let prefix = [path, b"/"].concat();
         let below: Vec<Bytes> = self
             .0
             .range(prefix.clone()..)
             .take_while(|(path, _)| path.starts_with(&prefix))
             .map(|(path, _)| path.clone())
             .collect();
-        let mut whole = self.put(to, moved);
-        for path in below {
-            let target = self.0.remove(&path).unwrap_or(None);
-            whole &= self.put(&[to, &path[from.len()..]].concat(), target);
+        for whole in below {
+            let target = self.0.remove(&whole).unwrap_or(None);
+            taken.push((whole[path.len()..].to_vec(), target));
+        }
+        taken
+    }
+
+    fn give(&mut self, path: &[u8], taken: Vec<(Bytes, Option<Bytes>)>) -> bool {
+        let mut whole = true;
+        for (rest, target) in taken {
+            whole &= self.put(&[path, &rest].concat(), target);
         }
         whole
     }
@@ -80,6 +100,17 @@ mod tests {
         assert!(links.link(b"/b/l", b"/c"));
         links.remove(b"/b/l");
         assert_eq!(links.get(b"/c"), Some(Some(&b"/x"[..])));
+    }
+
+    #[test]
+    fn two_names_change_places_with_what_is_below_them() {
+        let mut links = Links::default();
+        assert!(links.make(b"/l", b"/x") && links.make(b"/d/m", b"/y"));
+        assert!(links.exchange(b"/l", b"/d"));
+        assert_eq!(links.get(b"/d"), Some(Some(&b"/x"[..])));
+        assert_eq!(links.get(b"/l"), Some(None), "moved there: perhaps a link");
+        assert_eq!(links.get(b"/l/m"), Some(Some(&b"/y"[..])));
+        assert_eq!(links.get(b"/d/m"), None);
     }
 
     #[test]

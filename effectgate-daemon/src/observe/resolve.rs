@@ -39,6 +39,8 @@ struct Ground {
     links: Links,
     /// One of its threads was seen in another mount namespace or root directory.
     strayed: bool,
+    /// What is mounted where changed since its roots were looked up.
+    remounted: bool,
 }
 
 /// Symbolic links followed in one name (`MAXSYMLINKS`, include/linux/namei.h).
@@ -102,6 +104,20 @@ impl Resolver {
         ground.strayed |= !whole;
     }
 
+    /// The same for two names that changed places.
+    pub fn note_exchange(&mut self, job: JobId, one: &[u8], other: &[u8]) {
+        let Some(ground) = self.jobs.get_mut(&job) else { return };
+        ground.strayed |= !ground.links.exchange(one, other);
+    }
+
+    /// A thread of the job went where names lead elsewhere, or changed what is
+    /// mounted where: after that, what it named is not known.
+    pub fn moved(&mut self, job: JobId, mounts: bool) {
+        let Some(ground) = self.jobs.get_mut(&job) else { return };
+        ground.strayed = true;
+        ground.remounted |= mounts;
+    }
+
     /// The file that `name` says, from the directory `base`, to the thread of
     /// this record at `ts`. Where that cannot be told, the file's root is
     /// unknown, and its path no more than what was said: when the thread looks
@@ -115,7 +131,8 @@ impl Resolver {
         name: &[u8],
         follows: bool,
     ) -> FileObject {
-        let alike = !base.path_cut && self.sees_alike(header);
+        let still = self.jobs.get(&header.job).is_none_or(|job| !job.remounted);
+        let alike = !base.path_cut && still && self.sees_alike(header);
         let nowhere = Ground::default();
         let ground = self.jobs.get(&header.job).unwrap_or(&nowhere);
         let walked = alike.then(|| Walk { ground, header, ts }.walk(&base.path, name, follows));
