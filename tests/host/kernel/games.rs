@@ -109,6 +109,12 @@ games! {
     link_made_outside_the_tree
         "symlink {outside} {root}/l , chdir {root}/l , unlink file , chdir {root} , unlink {root}/l"
         lsm Hit("{outside}/file"), tracepoint Hit("{outside}/file");
+    links_exchanged_with_directories
+        "symlink {outside} {root}/l , rename-exchange {root}/directory {root}/l , unlink {root}/directory/file"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
+    links_exchanged_for_a_moment
+        "symlink {outside} {root}/l , rename-exchange {root}/directory {root}/l , unlink {root}/directory/file , rename-exchange {root}/directory {root}/l"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // A link that was there before the job.
     old_link
@@ -150,6 +156,18 @@ games! {
         lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // Where another mount or another root makes the text say otherwise.
+    unlink_in_a_mount_below_the_root
+        "own-mounts , bind-mount {outside} {root}/directory , unlink {root}/directory/file"
+        lsm Fail, tracepoint NotPass;
+    mkdir_in_a_mount_below_the_root
+        "own-mounts , bind-mount {outside} {root}/directory , mkdir {root}/directory/new"
+        lsm Fail, tracepoint NotPass;
+    unlink_in_a_mount_on_the_root
+        "own-mounts , bind-mount {outside} {root} , unlink {root}/file"
+        lsm Fail, tracepoint NotPass;
+    unlink_in_a_mount_that_went
+        "bind-mount {outside} {root}/directory , unlink {root}/directory/file , unmount {root}/directory"
+        lsm Fail, tracepoint NotPass;
     open_in_a_mount_below_the_root
         "own-mounts , bind-mount {outside} {root}/directory , open-write {root}/directory/file"
         lsm Fail, tracepoint Fail;

@@ -92,6 +92,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "chdir" => place::chdir(args.c(0)?),
         "chroot" => place::chroot(args.c(0)?),
         "own-mounts" => place::own_mounts(),
+        "unmount" => place::unmount(args.c(0)?),
         "bind-mount" => place::bind_mount(args.c(0)?, args.c(1)?),
 
         "io-uring-open" => ring::open(args.c(0)?, 0),

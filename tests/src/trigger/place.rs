@@ -34,6 +34,11 @@ pub(crate) fn bind_mount(source: &CStr, target: &CStr) -> io::Result<()> {
     done(unsafe { libc::mount(from, to, null(), libc::MS_BIND, null()) }).map(drop)
 }
 
+pub(crate) fn unmount(path: &CStr) -> io::Result<()> {
+    // SAFETY: `path` is NUL-terminated and lives across the call.
+    done(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
 /// Mounts `source` on a new directory in the temporary directory.
 pub(crate) fn tmpdir_mount(source: &CStr) -> io::Result<()> {
     let target = std::env::temp_dir().join("mounted");
