@@ -152,6 +152,19 @@ impl Record {
         }
     }
 
+    /// Sets bits of a number at `offset` of the body.
+    #[inline(always)]
+    pub fn add_bits(self, offset: usize, bits: u32) {
+        // SAFETY: as in `put`.
+        unsafe {
+            let at = (&raw mut (*self.slot).buffer)
+                .cast::<u8>()
+                .add(size_of::<Header>() + offset)
+                .cast::<u32>();
+            at.write(at.read_volatile() | bits);
+        }
+    }
+
     /// Where the next bytes of the tail go: at most `WRITE_MAX` may be written.
     #[inline(always)]
     pub fn tail(self) -> *mut u8 {

@@ -159,7 +159,13 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     let Some(record) = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY) else {
         return Some(()); // counted there
     };
-    object::describe(record, Place { at: offset_of!(ExecBody, file), body: BODY }, path, None, job);
+    object::describe(
+        record,
+        Place { at: offset_of!(ExecBody, file), body: BODY },
+        path,
+        object::NO_NAME,
+        job,
+    );
     let start = record.used();
     // A script's interpreter has taken its place; `/dev/fd/N` of execveat and
     // symbolic links are other names of the same file.
@@ -326,7 +332,7 @@ fn moved(job: u64, op: u16, task: Ptr) {
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };
-        object::describe(record, place, path, None, job);
+        object::describe(record, place, path, object::NO_NAME, job);
     }
     record.submit();
 }

@@ -150,7 +150,13 @@ fn settle(job: u64, op: u16, dentry: Ptr) {
     let _ = PENDING.remove(tid);
     let Some(record) = object::begin(job, op) else { return };
     let mnt = pending.mnt as Ptr;
-    object::describe(record, Place::OBJECT, Path { mnt, dentry: pending.dentry as Ptr }, None, job);
+    object::describe(
+        record,
+        Place::OBJECT,
+        Path { mnt, dentry: pending.dentry as Ptr },
+        object::NO_NAME,
+        job,
+    );
     if pending.other == 0 {
         object::none(record, Place::OTHER);
     } else {
@@ -158,7 +164,7 @@ fn settle(job: u64, op: u16, dentry: Ptr) {
             record,
             Place::OTHER,
             Path { mnt, dentry: pending.other as Ptr },
-            None,
+            object::NO_NAME,
             job,
         );
     }

@@ -5,8 +5,9 @@ use core::mem::{offset_of, size_of};
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use effectgate_common::{
     maps::class,
-    wire::{FileBody, FileObject, PATH_MAX, Span, kind, obj},
+    wire::{FileBody, FileObject, PATH_MAX, kind, obj},
 };
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::{
     emit::Record,
@@ -45,40 +46,91 @@ impl Place {
 #[derive(Clone, Copy)]
 pub struct Name {
     pub at: Ptr,
-    /// Bytes it has at most, if it does not end at a NUL before.
+    /// Bytes it has at most, if it does not end at a NUL before; 0 for none.
     pub max: u32,
 }
 
+/// No string.
+pub const NO_NAME: Name = Name { at: core::ptr::null(), max: 0 };
+
 /// Writes an object into the record: what is at `path`, judged for `job`; with
 /// a name, what that says from there, which is no more than an argument.
+///
+/// Each field goes to the record as soon as it is known. Held in registers
+/// until the end, those that can fail to be read would leave the verifier two
+/// ways each, and all their combinations to go through.
 #[inline(always)]
-pub fn describe(record: Record, place: Place, path: Path, name: Option<Name>, job: u64) {
-    let mut object = inspect(&record, place.body, path.mnt, path.dentry, job);
-    if let Some(name) = name {
-        let start = record.used();
-        // SAFETY: the tail has room for PATH_MAX bytes.
-        let len = unsafe {
-            bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.at.cast())
-        };
-        if len > 0 {
-            // Without the NUL; `len` counts it.
-            let len = (len as u32 - 1) & (PATH_MAX as u32 - 1);
-            let max = name.max & (2 * PATH_MAX as u32 - 1);
-            record.advance(if len > max { max } else { len } as usize);
-        } else {
-            object.flags |= obj::PATH_UNREADABLE | obj::UNKNOWN;
-        }
-        object.flags |= obj::ARGUMENT;
-        object.name = record.span(start, place.body);
+pub fn describe(record: Record, place: Place, path: Path, name: Name, job: u64) {
+    record.put(place.at, FileObject::default());
+    let found = walk::root(path.dentry, job);
+    record.put(place.at + offset_of!(FileObject, root), found as u32);
+    mark(record, place, (found >> 32) as u32);
+    let start = record.used();
+    mark(record, place, walk::path(&record, path.mnt, path.dentry));
+    record.put(place.at + offset_of!(FileObject, path), record.span(start, place.body));
+    if name.max != 0 {
+        say(record, place, name);
     }
-    record.put(place.at, object);
+    if read::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS).unwrap_or(0) & MNT_INTERNAL != 0 {
+        mark(record, place, obj::INTERNAL);
+    }
+    if let Some(sb) = follow(path.dentry, &OFF_DENTRY_SB) {
+        field::<u32>(record, place.at + offset_of!(FileObject, dev), sb, &OFF_SB_DEV);
+        field::<u64>(record, place.at + offset_of!(FileObject, magic), sb, &OFF_SB_MAGIC);
+    }
+    // A name that does not exist yet has no inode.
+    if let Some(inode) = follow(path.dentry, &OFF_DENTRY_INODE) {
+        field::<u64>(record, place.at + offset_of!(FileObject, ino), inode, &OFF_INODE_INO);
+        // The upper half of the field stays zero.
+        field::<u16>(record, place.at + offset_of!(FileObject, mode), inode, &OFF_INODE_MODE);
+        field::<u32>(record, place.at + offset_of!(FileObject, rdev), inode, &OFF_INODE_RDEV);
+        field::<u32>(record, place.at + offset_of!(FileObject, nlink), inode, &OFF_INODE_NLINK);
+        if read::<u32>(inode, &OFF_INODE_NLINK) == Some(0)
+            && read::<u64>(path.dentry, &OFF_DENTRY_HASH_PPREV) == Some(0)
+        {
+            mark(record, place, obj::UNLINKED);
+        }
+    }
+}
+
+/// Copies a field of a kernel structure into the record, if it can be read.
+#[inline(always)]
+fn field<T: FromBytes + IntoBytes>(record: Record, at: usize, base: Ptr, symbol: &'static u64) {
+    if let Some(value) = read::<T>(base, symbol) {
+        record.put(at, value);
+    }
+}
+
+/// Sets flags of the object.
+#[inline(always)]
+fn mark(record: Record, place: Place, flags: u32) {
+    record.add_bits(place.at + offset_of!(FileObject, flags), flags);
+}
+
+/// Adds what the process said.
+#[inline(always)]
+fn say(record: Record, place: Place, name: Name) {
+    let start = record.used();
+    // SAFETY: the tail has room for PATH_MAX bytes.
+    let len =
+        unsafe { bpf_probe_read_user_str(record.tail().cast(), PATH_MAX as u32, name.at.cast()) };
+    if len > 0 {
+        // Without the NUL; `len` counts it.
+        let len = (len as u32 - 1) & (PATH_MAX as u32 - 1);
+        let max = name.max & (2 * PATH_MAX as u32 - 1);
+        record.advance(if len > max { max } else { len } as usize);
+    } else {
+        mark(record, place, obj::PATH_UNREADABLE | obj::UNKNOWN);
+    }
+    mark(record, place, obj::ARGUMENT);
+    record.put(place.at + offset_of!(FileObject, name), record.span(start, place.body));
 }
 
 /// Records an effect on the one object at `path`.
 #[inline(always)]
 pub fn record_one(job: u64, op: u16, path: Path) {
     if let Some(record) = begin(job, op) {
-        describe(record, Place::OBJECT, path, None, job);
+        describe(record, Place::OBJECT, path, NO_NAME, job);
         none(record, Place::OTHER);
         record.submit();
     }
@@ -103,37 +155,4 @@ pub fn unknown(record: Record, place: Place) {
 #[inline(always)]
 pub fn none(record: Record, place: Place) {
     record.put(place.at, FileObject::default());
-}
-
-#[inline(always)]
-fn inspect(record: &Record, body: usize, mnt: Ptr, dentry: Ptr, job: u64) -> FileObject {
-    let start = record.used();
-    let found = walk::root(dentry, job);
-    let mut flags = (found >> 32) as u32 | walk::path(record, mnt, dentry);
-    if read::<u32>(mnt, &OFF_VFSMOUNT_FLAGS).unwrap_or(0) & MNT_INTERNAL != 0 {
-        flags |= obj::INTERNAL;
-    }
-    let mut object = FileObject {
-        root: found as u32,
-        path: record.span(start, body),
-        name: Span::default(),
-        ..FileObject::default()
-    };
-    if let Some(sb) = follow(dentry, &OFF_DENTRY_SB) {
-        object.dev = read(sb, &OFF_SB_DEV).unwrap_or(0);
-        object.magic = read(sb, &OFF_SB_MAGIC).unwrap_or(0);
-    }
-    // A name that does not exist yet has no inode and is not hashed either,
-    // but it is no unlinked file.
-    if let Some(inode) = follow(dentry, &OFF_DENTRY_INODE) {
-        object.ino = read(inode, &OFF_INODE_INO).unwrap_or(0);
-        object.mode = u32::from(read::<u16>(inode, &OFF_INODE_MODE).unwrap_or(0));
-        object.rdev = read(inode, &OFF_INODE_RDEV).unwrap_or(0);
-        object.nlink = read(inode, &OFF_INODE_NLINK).unwrap_or(0);
-        if object.nlink == 0 && read::<u64>(dentry, &OFF_DENTRY_HASH_PPREV) == Some(0) {
-            flags |= obj::UNLINKED;
-        }
-    }
-    object.flags = flags;
-    object
 }

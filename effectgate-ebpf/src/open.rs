@@ -58,7 +58,7 @@ pub fn opened(file: Ptr, job: u64, flags: u32) {
         op::OPEN_READ
     };
     let Some(record) = object::begin(job, op) else { return };
-    object::describe(record, Place::OBJECT, path, None, job);
+    object::describe(record, Place::OBJECT, path, object::NO_NAME, job);
     object::none(record, Place::OTHER);
     record.put(offset_of!(FileBody, f_mode), mode);
     record.put(offset_of!(FileBody, f_flags), flags);

@@ -142,20 +142,68 @@ fn guard(job: u64, op: u16, value: u32) {
 
 /// How the arguments of a system call name what it changed.
 #[derive(Clone, Copy)]
-enum Named {
-    /// Nothing.
-    Nothing,
-    /// A descriptor.
-    File(u64),
-    /// A directory descriptor and a string.
-    At(u64, Name),
+struct Named {
+    how: u64,
+    /// A descriptor: of the file itself or of a directory.
+    fd: u64,
+    /// A string that starts from the directory.
+    name: u64,
+    max: u64,
+}
+
+/// Values of [`Named::how`].
+mod how {
+    pub const NOTHING: u64 = 0;
+    pub const FILE: u64 = 1;
+    pub const STRING: u64 = 2;
+}
+
+impl Named {
+    const NOTHING: Named = Named { how: how::NOTHING, fd: 0, name: 0, max: 0 };
+
+    #[inline(always)]
+    fn file(fd: u64) -> Named {
+        Named { how: how::FILE, fd, ..Named::NOTHING }
+    }
+
+    #[inline(always)]
+    fn at(directory: u64, name: u64) -> Named {
+        Named { how: how::STRING, fd: directory, name, max: PATH_MAX as u64 }
+    }
+
+    #[inline(always)]
+    fn veiled(self) -> Named {
+        Named {
+            how: veiled(self.how),
+            fd: veiled(self.fd),
+            name: veiled(self.name),
+            max: veiled(self.max),
+        }
+    }
+}
+
+/// Always 0. Nobody writes it, but the verifier has to assume that somebody
+/// could.
+#[unsafe(no_mangle)]
+static mut ZERO: u64 = 0;
+
+/// A number that the verifier does not know any more.
+///
+/// Before 6.4 it takes states that differ in a number for different ones as
+/// soon as a program has functions, and would follow all that is common to the
+/// system calls once for each of them: more than it is willing to.
+#[inline(always)]
+fn veiled(number: u64) -> u64 {
+    // SAFETY: nobody writes it.
+    number ^ unsafe { (&raw const ZERO).read_volatile() }
 }
 
 /// Decides first and acts once: the verifier follows every call of the walks,
 /// so there must be few.
 #[inline(always)]
 fn returned(call: &Call) {
-    use Named::{At, File, Nothing};
+    const NOTHING: Named = Named::NOTHING;
+    let (file, at) = (Named::file, Named::at);
     let [a, b, c, d, e] = call.args;
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
@@ -177,85 +225,94 @@ fn returned(call: &Call) {
             return;
         }
         _ if call.job == REGISTRAR_JOB => return,
-        nr::FTRUNCATE => (op::TRUNCATE, File(a), Nothing),
-        nr::FCHMOD => (op::CHMOD, File(a), Nothing),
-        nr::FCHOWN => (op::CHOWN, File(a), Nothing),
-        nr::TRUNCATE => (op::TRUNCATE, At(cwd, name(a)), Nothing),
-        nr::CHMOD => (op::CHMOD, At(cwd, name(a)), Nothing),
-        nr::FCHMODAT => (op::CHMOD, At(a, name(b)), Nothing),
+        nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
+        nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
+        nr::FCHOWN => (op::CHOWN, file(a), NOTHING),
+        nr::TRUNCATE => (op::TRUNCATE, at(cwd, a), NOTHING),
+        nr::CHMOD => (op::CHMOD, at(cwd, a), NOTHING),
+        nr::FCHMODAT => (op::CHMOD, at(a, b), NOTHING),
         nr::FCHMODAT2 => {
             flags = d & AT_SYMLINK_NOFOLLOW;
-            (op::CHMOD, At(a, name(b)), Nothing)
+            (op::CHMOD, at(a, b), NOTHING)
         }
-        nr::CHOWN => (op::CHOWN, At(cwd, name(a)), Nothing),
+        nr::CHOWN => (op::CHOWN, at(cwd, a), NOTHING),
         nr::LCHOWN => {
             flags = AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, At(cwd, name(a)), Nothing)
+            (op::CHOWN, at(cwd, a), NOTHING)
         }
         nr::FCHOWNAT => {
             flags = e & AT_SYMLINK_NOFOLLOW;
-            (op::CHOWN, At(a, name(b)), Nothing)
+            (op::CHOWN, at(a, b), NOTHING)
         }
-        nr::MKNOD => (op::CREATE, At(cwd, name(a)), Nothing),
-        nr::MKNODAT => (op::CREATE, At(a, name(b)), Nothing),
-        nr::MKDIR => (op::MKDIR, At(cwd, name(a)), Nothing),
-        nr::MKDIRAT => (op::MKDIR, At(a, name(b)), Nothing),
-        nr::RMDIR => (op::RMDIR, At(cwd, name(a)), Nothing),
-        nr::UNLINK => (op::UNLINK, At(cwd, name(a)), Nothing),
-        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, At(a, name(b)), Nothing),
-        nr::UNLINKAT => (op::UNLINK, At(a, name(b)), Nothing),
+        nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
+        nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
+        nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),
+        nr::MKDIRAT => (op::MKDIR, at(a, b), NOTHING),
+        nr::RMDIR => (op::RMDIR, at(cwd, a), NOTHING),
+        nr::UNLINK => (op::UNLINK, at(cwd, a), NOTHING),
+        nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, at(a, b), NOTHING),
+        nr::UNLINKAT => (op::UNLINK, at(a, b), NOTHING),
         // With what the link says, which later names may lead through.
-        nr::SYMLINK => (op::SYMLINK, At(cwd, name(b)), At(cwd, name(a))),
-        nr::SYMLINKAT => (op::SYMLINK, At(b, name(c)), At(cwd, name(a))),
-        nr::RENAME => (op::RENAME, At(cwd, name(a)), At(cwd, name(b))),
-        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, At(a, name(b)), At(c, name(d))),
-        nr::LINK => (op::LINK, At(cwd, name(a)), At(cwd, name(b))),
+        nr::SYMLINK => (op::SYMLINK, at(cwd, b), at(cwd, a)),
+        nr::SYMLINKAT => (op::SYMLINK, at(b, c), at(cwd, a)),
+        nr::RENAME => (op::RENAME, at(cwd, a), at(cwd, b)),
+        nr::RENAMEAT | nr::RENAMEAT2 => (op::RENAME, at(a, b), at(c, d)),
+        nr::LINK => (op::LINK, at(cwd, a), at(cwd, b)),
         nr::LINKAT => {
             flags = e & AT_SYMLINK_FOLLOW;
-            (op::LINK, At(a, name(b)), At(c, name(d)))
+            (op::LINK, at(a, b), at(c, d))
         }
-        nr::BIND => match bound_path(b, c) {
-            Some(path) => (op::CREATE, At(cwd, path), Nothing),
+        nr::BIND => match bound_path(cwd, b, c) {
+            Some(path) => (op::CREATE, path, NOTHING),
             None => return,
         },
         nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
         nr::IO_URING_SETUP => return guard(call.job, op::IO_URING, 0),
         _ => return,
     };
+    let op = veiled(u64::from(op)) as u16;
+    let flags = veiled(flags) as u32;
     let Some(record) = object::begin(call.job, op) else { return };
-    record.put(offset_of!(FileBody, f_flags), flags as u32);
-    describe(call, record, Place::OBJECT, object);
-    describe(call, record, Place::OTHER, other);
+    record.put(offset_of!(FileBody, f_flags), flags);
+    describe(call.job, record, Place::OBJECT, object.veiled());
+    describe(call.job, record, Place::OTHER, other.veiled());
     record.submit();
 }
 
-/// Out of line: the verifier is to meet it twice, not once a system call.
+/// Out of line: the verifier is to meet it twice, not once a system call. It
+/// is not handed the call, which would then have to lie in memory: up to 6.12,
+/// 512 bytes of stack are all that a program and what it calls have together.
 #[inline(never)]
-fn describe(call: &Call, record: Record, place: Place, named: Named) {
-    let (path, name) = match named {
-        Named::Nothing => return object::none(record, place),
-        Named::File(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
-        Named::At(directory, name) => match own_descriptor(name) {
-            Some(fd) => (descriptor(call.task, fd).and_then(open::path_of), None),
-            None => (base(call, directory, name), Some(name)),
-        },
+fn describe(job: u64, record: Record, place: Place, named: Named) {
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let (path, name) = match named.how {
+        how::NOTHING => return object::none(record, place),
+        how::FILE => (descriptor(task, named.fd).and_then(open::path_of), object::NO_NAME),
+        _ => {
+            let name = Name { at: named.name as Ptr, max: named.max as u32 };
+            match veiled(own_descriptor(name.at)) {
+                NO_DESCRIPTOR => (base(task, named.fd, name), name),
+                fd => (descriptor(task, fd).and_then(open::path_of), object::NO_NAME),
+            }
+        }
     };
-    match (path, name) {
-        (None, _) => object::unknown(record, place),
-        (Some(path), name) => object::describe(record, place, path, name, call.job),
+    match path {
+        None => object::unknown(record, place),
+        Some(path) => object::describe(record, place, path, name, job),
     }
 }
 
 /// Where a string starts from.
 #[inline(always)]
-fn base(call: &Call, directory: u64, name: Name) -> Option<Path> {
+fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
     // SAFETY: the helper checks the address; a string that cannot be read is
     // found out when all of it is read.
     let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
     if first != b'/' && directory as u32 as i32 != AT_FDCWD {
-        return descriptor(call.task, u64::from(directory as u32)).and_then(open::path_of);
+        return descriptor(task, u64::from(directory as u32)).and_then(open::path_of);
     }
-    let fs = follow(call.task, &OFF_TASK_FS)?;
+    let fs = follow(task, &OFF_TASK_FS)?;
     if first == b'/' {
         Some(Path { mnt: follow(fs, &OFF_FS_ROOT_MNT)?, dentry: follow(fs, &OFF_FS_ROOT_DENTRY)? })
     } else {
@@ -263,48 +320,49 @@ fn base(call: &Call, directory: u64, name: Name) -> Option<Path> {
     }
 }
 
-#[inline(always)]
-fn name(at: u64) -> Name {
-    Name { at: at as Ptr, max: PATH_MAX as u32 }
-}
-
 /// The path of a Unix socket's address: binding it makes a new file. One
 /// without a name, or with an abstract one, is no file.
 #[inline(always)]
-fn bound_path(address: u64, len: u64) -> Option<Name> {
+fn bound_path(directory: u64, address: u64, len: u64) -> Option<Named> {
     let at = address as *const u16;
     // SAFETY: the helper checks the address.
     let family = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
     let path = at.wrapping_add(1).cast::<u8>();
     // SAFETY: as above.
     let first = unsafe { bpf_probe_read_user(path) }.unwrap_or(0);
-    (family == AF_UNIX && len > 2 && first != 0).then(|| Name { at: path, max: len as u32 - 2 })
+    (family == AF_UNIX && len > 2 && first != 0)
+        .then(|| Named { max: len - 2, ..Named::at(directory, path as u64) })
 }
+
+/// What [`own_descriptor`] answers to other names.
+const NO_DESCRIPTOR: u64 = u64::MAX;
 
 /// The descriptor that a name `/proc/self/fd/N` speaks of: how a file without
 /// a name (`O_TMPFILE`) gets one, and how libraries change the mode of a file
 /// without following links. No call succeeds on such a name itself.
-#[inline(always)]
-fn own_descriptor(name: Name) -> Option<u64> {
+///
+/// Out of line, so that its text is not on the stack under the walks.
+#[inline(never)]
+fn own_descriptor(name: Ptr) -> u64 {
     const PREFIX: &[u8; 14] = b"/proc/self/fd/";
     let mut text = [0u8; 24];
     // SAFETY: the helper checks the address, and writes no more than there is.
-    unsafe { bpf_probe_read_user_str(text.as_mut_ptr().cast(), 24, name.at.cast()) };
+    unsafe { bpf_probe_read_user_str(text.as_mut_ptr().cast(), 24, name.cast()) };
     let mut fd = 0u64;
     for (index, byte) in text.iter().enumerate() {
         if index < PREFIX.len() {
             if *byte != PREFIX[index] {
-                return None;
+                return NO_DESCRIPTOR;
             }
         } else if *byte == 0 {
-            return (index > PREFIX.len()).then_some(fd);
+            return if index > PREFIX.len() { fd } else { NO_DESCRIPTOR };
         } else if byte.is_ascii_digit() {
             fd = fd * 10 + u64::from(*byte - b'0');
         } else {
-            return None;
+            return NO_DESCRIPTOR;
         }
     }
-    None
+    NO_DESCRIPTOR
 }
 
 /// The open file of descriptor `fd`.

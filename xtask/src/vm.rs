@@ -192,7 +192,8 @@ fn test_binaries(repo: &Repo) -> Result<Vec<(String, PathBuf)>> {
         kind: Vec<String>,
     }
     let mut cargo = repo.cargo();
-    cargo.args(["test", "--no-run", "-p", "effectgate-tests"]);
+    // An emulated machine feels the difference.
+    cargo.args(["test", "--release", "--no-run", "-p", "effectgate-tests"]);
     cargo.args(TESTS.iter().flat_map(|name| ["--test", name]));
     cargo.arg("--message-format=json-render-diagnostics");
     eprintln!("$ {}", run::show(&cargo));

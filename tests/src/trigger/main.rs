@@ -88,6 +88,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "io-uring-connect" => ring::connect(args.address(0)?, 0),
         "io-uring-connect-by-worker" => ring::connect(args.address(0)?, ring::BY_WORKER),
 
+        "raw-socket" => net::raw_socket(),
         "connect" => net::connect(args.address(0)?),
         "connect-udp" => net::connect_udp(args.address(0)?),
         "bind-path" => net::bind_path(args.os(0)?),

@@ -48,6 +48,15 @@ pub(crate) fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::sockle
     (storage, len as libc::socklen_t)
 }
 
+/// Makes a raw socket and does nothing with it.
+pub(crate) fn raw_socket() -> io::Result<()> {
+    // SAFETY: takes numbers.
+    descriptor(unsafe {
+        libc::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::IPPROTO_ICMP)
+    })
+    .map(drop)
+}
+
 pub(crate) fn connect(address: SocketAddr) -> io::Result<()> {
     connect_socket(&socket(&address, libc::SOCK_STREAM)?, &address)
 }
