@@ -40,6 +40,30 @@ const SHAPES: [Shape; 24] = [
     shape(b"eyJ", dotted, 16),
 ];
 
+/// By a first byte, a bit for each second byte (of its low five bits) that a
+/// shape begins with.
+const BEGINNINGS: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < SHAPES.len() {
+        let prefix = SHAPES[at].prefix;
+        table[prefix[0] as usize] |= 1 << (prefix[1] % 32);
+        at += 1;
+    }
+    table
+};
+
+/// Whether no rule could find anything: true of most names of files.
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
+    let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
+    let begins = |pair: &[u8]| BEGINNINGS[usize::from(pair[0])] >> (pair[1] % 32) & 1 == 1;
+    !bytes.iter().any(marks)
+        && !bytes
+            .windows(2)
+            .enumerate()
+            .any(|(at, pair)| begins(pair) && self::begins(&bytes[at..]))
+}
+
 /// Replaces well-known keys and private keys in PEM.
 pub(super) fn keys(bytes: &[u8]) -> Bytes {
     let mut out = Bytes::with_capacity(bytes.len());
