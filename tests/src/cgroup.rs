@@ -42,6 +42,17 @@ impl Cgroup {
         Cgroup(path)
     }
 
+    /// One below this one, to be dropped before it.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    #[must_use]
+    pub fn below(&self, name: &str) -> Cgroup {
+        let path = self.0.join(name);
+        fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Cgroup(path)
+    }
+
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct Job {
     pub scene: Scene,
     /// Removed after the process.
-    _cgroup: Cgroup,
+    pub cgroup: Cgroup,
     pub id: String,
     child: Child,
 }
@@ -24,16 +24,25 @@ impl Job {
         let child = waiting(words, &scene);
         cgroup.add(child.id());
         let id = daemon.start_job(name, &scene.envelope(), &cgroup);
-        Job { scene, _cgroup: cgroup, id, child }
+        Job { scene, cgroup, id, child }
     }
 
     /// The process joins a job that runs.
     pub fn start_then_join(daemon: &Daemon, name: &str, scene: Scene, words: &[&str]) -> Job {
+        let child = waiting(words, &scene);
+        Job::join(daemon, name, scene, child)
+    }
+
+    /// This process, which waits, joins a job that runs.
+    pub fn join(daemon: &Daemon, name: &str, scene: Scene, child: Child) -> Job {
         let cgroup = Cgroup::new();
         let id = daemon.start_job(name, &scene.envelope(), &cgroup);
-        let child = waiting(words, &scene);
         cgroup.add(child.id());
-        Job { scene, _cgroup: cgroup, id, child }
+        Job { scene, cgroup, id, child }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Lets its process go on.
@@ -66,14 +75,19 @@ impl Drop for Job {
 }
 
 fn waiting(words: &[&str], scene: &Scene) -> Child {
-    Command::new(gate::trigger())
-        .arg("after-line")
+    let words = [&["after-line"], words].concat();
+    trigger(&words, scene).spawn().expect("the trigger can be started")
+}
+
+/// With a pipe to tell it to go on, and an environment of `PATH` alone.
+pub fn trigger(words: &[&str], scene: &Scene) -> Command {
+    let mut command = Command::new(gate::trigger());
+    command
         .args(words)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .current_dir(scene.root())
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("the trigger can be started")
+        .stdout(Stdio::null());
+    command
 }

@@ -194,13 +194,14 @@ fn without_a_daemon() {
     assert!(said.contains("/nonexistent/effectgate.sock"), "{said}");
 }
 
-/// A daemon that is asked to end ends its logs.
+/// A daemon that is asked to end ends its logs, and leaves the jobs alone: who
+/// started them ends them.
 #[test]
 fn ended_in_the_middle() {
     let daemon = Daemon::start();
     let scene = Scene::new();
     let file = text(&scene.root().join("file"));
-    let job = Job::start(&daemon, "unfinished", scene, &["open-write", &file]);
+    let mut job = Job::start(&daemon, "unfinished", scene, &["open-write", &file]);
     wait::signal(daemon.pid(), libc::SIGTERM);
     let socket = daemon.socket();
     let (status, house, log) = daemon.end();
@@ -211,5 +212,6 @@ fn ended_in_the_middle() {
     let events = record::read_log(&logs[0]);
     let last = events.last().expect("a record").to_string();
     assert!(last.contains("indeterminate"), "the log is not closed: {last}");
-    drop(job);
+    job.release();
+    job.wait();
 }

@@ -1,6 +1,8 @@
 //! The daemon: many jobs at once, each with its own verdict, and what it tells
 //! Prometheus.
 
+mod endurance;
+mod guests;
 mod house;
 mod jobs;
 mod scrape;

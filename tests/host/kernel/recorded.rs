@@ -4,9 +4,6 @@ use std::path::Path;
 
 use effectgate_tests::{Outcome, Scene, gate, record, watched};
 
-/// Hooks that these tests try, beside those of the cases.
-pub(crate) const HOOKS: &[&str] = &["socket_create", "syscall_exit"];
-
 fn trigger() -> String {
     gate::trigger().to_str().expect("UTF-8").to_owned()
 }
@@ -111,15 +108,6 @@ fn process_is_pid_and_start() {
         assert!(event["process"]["pid"].as_u64().is_some(), "{event}");
         assert!(!event["process"]["start"].is_null(), "{event}");
     }
-}
-
-/// What goes through it passes no hook that judges addresses.
-#[test]
-fn socket_of_another_kind() {
-    let scene = Scene::new();
-    let outcome = watched::trigger(&scene, ["raw-socket"]);
-    outcome.assert_indeterminate();
-    assert_eq!(count(&outcome, "guard/socket"), 1, "{}", outcome.story());
 }
 
 /// A program with a 32-bit entry, whose arguments the tracepoint backend cannot

@@ -1,6 +1,7 @@
 //! Nothing of a job outlives it: no process, no cgroup.
 
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use effectgate_tests::gate::Running;
 use effectgate_tests::{Gate, Outcome, Scene, cgroup, record, wait};
@@ -182,10 +183,56 @@ fn observer_killed() {
         wait::processes_with(&unique(&scene)).is_empty().then_some(())
     });
     // Nobody is left who could remove them.
-    wait::until("the cgroup is empty", || std::fs::remove_dir(&cgroup).ok());
-    for left in cgroups_of(observer) {
-        wait::until("the cgroup is empty", || std::fs::remove_dir(&left).ok());
+    for left in [vec![cgroup], cgroups_of(observer)].concat() {
+        wait_removed(&left);
     }
+}
+
+/// Another run beside this one may be the first to do it.
+fn wait_removed(cgroup: &Path) {
+    wait::until("the cgroup is empty", || {
+        (std::fs::remove_dir(cgroup).is_ok() || !cgroup.exists()).then_some(())
+    });
+}
+
+/// Killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What dead observers left behind is removed, unless something lives in it:
+/// whoever starts next, and whoever starts after that, is not bothered.
+#[test]
+fn started_twice_beside_leftovers() {
+    let own = std::fs::read_to_string("/proc/self/cgroup").expect("/proc is mounted");
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).expect("cgroup v2");
+    // No process has these numbers: they are beyond what the kernel gives.
+    let number = 1_000_000_000 + std::process::id();
+    let [empty, full] = [number, number + 500_000_000]
+        .map(|number| cgroup_of(own).join(format!("effectgate-run-{number}")));
+    for cgroup in [&empty, &full] {
+        std::fs::create_dir(cgroup).unwrap_or_else(|error| panic!("{}: {error}", cgroup.display()));
+    }
+    let mut sleeper = Command::new(effectgate_tests::gate::trigger());
+    sleeper.arg("after-line").arg("true").stdin(Stdio::piped());
+    let mut sleeper = Killed(sleeper.spawn().expect("the trigger can be started"));
+    std::fs::write(full.join("cgroup.procs"), sleeper.0.id().to_string()).expect("it lives");
+
+    for _ in 0..2 {
+        let outcome = Gate::new(&Scene::new()).trigger(["true"]);
+        outcome.assert_pass();
+        assert!(!empty.exists(), "the empty one is still there{}", outcome.story());
+        assert!(full.exists(), "somebody's cgroup was removed{}", outcome.story());
+        let ended = sleeper.0.try_wait().expect("a child");
+        assert!(ended.is_none(), "a stranger was killed: {ended:?}{}", outcome.story());
+    }
+    drop(sleeper);
+    wait_removed(&full);
 }
 
 /// The fork bomb's little brother: processes start while the job is ended.

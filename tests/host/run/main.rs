@@ -3,6 +3,7 @@
 
 mod environment;
 mod exit;
+mod handed;
 mod leftovers;
 mod loss;
 mod output;

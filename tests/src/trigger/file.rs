@@ -193,6 +193,13 @@ pub(crate) fn linkat(base: &CStr, old: &CStr, new: &CStr) -> io::Result<()> {
     done(unsafe { libc::linkat(base, old.as_ptr(), base, new.as_ptr(), 0) }).map(drop)
 }
 
+/// With what a symbolic link leads to, where `old` is one.
+pub(crate) fn link_follow(old: &CStr, new: &CStr) -> io::Result<()> {
+    let (cwd, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: both names are NUL-terminated and live across the call.
+    done(unsafe { libc::linkat(cwd, old.as_ptr(), cwd, new.as_ptr(), follow) }).map(drop)
+}
+
 pub(crate) fn symlink(target: &CStr, path: &CStr) -> io::Result<()> {
     // SAFETY: both names are NUL-terminated and live across the call.
     done(unsafe { libc::symlink(target.as_ptr(), path.as_ptr()) }).map(drop)
@@ -218,6 +225,13 @@ pub(crate) fn ftruncate(path: &CStr) -> io::Result<()> {
 pub(crate) fn chmod(path: &CStr) -> io::Result<()> {
     // SAFETY: `path` is NUL-terminated and lives across the call.
     done(unsafe { libc::chmod(path.as_ptr(), 0o600) }).map(drop)
+}
+
+/// By the name of a descriptor that only says where: so do tar and others, to
+/// follow no link.
+pub(crate) fn chmod_descriptor(path: &CStr) -> io::Result<()> {
+    let held = open_at(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW)?;
+    chmod(&own_descriptor(&held))
 }
 
 pub(crate) fn fchmod(path: &CStr) -> io::Result<()> {
@@ -281,6 +295,15 @@ pub(crate) fn mknod(path: &CStr, kind: libc::mode_t) -> io::Result<()> {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn mknod(path: &CStr, kind: libc::mode_t) -> io::Result<()> {
     mknodat_in(libc::AT_FDCWD, path, kind)
+}
+
+/// `number`: `MAJOR:MINOR`.
+pub(crate) fn mknod_device(path: &CStr, kind: libc::mode_t, number: &str) -> io::Result<()> {
+    let (major, minor) = number.split_once(':').ok_or_else(invalid)?;
+    let part = |text: &str| text.parse().map_err(|_| invalid());
+    let device = libc::makedev(part(major)?, part(minor)?);
+    // SAFETY: `path` is NUL-terminated and lives across the call.
+    done(unsafe { libc::mknod(path.as_ptr(), kind | MODE, device) }).map(drop)
 }
 
 pub(crate) fn mknodat(base: &CStr, name: &CStr, kind: libc::mode_t) -> io::Result<()> {

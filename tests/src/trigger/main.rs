@@ -5,6 +5,7 @@
 mod file;
 mod measure;
 mod net;
+mod place;
 mod process;
 mod ring;
 mod sys;
@@ -33,14 +34,17 @@ fn main() {
 pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
     match effect {
         "true" => Ok(()),
+        "sequence" => process::sequence(args),
 
         "open-read" => file::open(args.c(0)?, libc::O_RDONLY),
         "open-write" => file::open(args.c(0)?, libc::O_WRONLY),
         "open-rdwr" => file::open(args.c(0)?, libc::O_RDWR),
         "open-append" => file::open(args.c(0)?, libc::O_WRONLY | libc::O_APPEND),
         "open-truncate" => file::open(args.c(0)?, libc::O_WRONLY | libc::O_TRUNC),
+        "open-read-truncate" => file::open(args.c(0)?, libc::O_RDONLY | libc::O_TRUNC),
         "open-legacy" => file::open_legacy(args.c(0)?, libc::O_WRONLY),
         "openat2" => file::openat2(args.c(0)?, libc::O_WRONLY),
+        "openat2-read-truncate" => file::openat2(args.c(0)?, libc::O_RDONLY | libc::O_TRUNC),
         "open-path-reopen" => file::reopen_path(args.c(0)?),
         "open-relative" => file::open_relative(args.c(0)?, args.c(1)?),
         "thread-open" => file::open_in_thread(args.c(0)?),
@@ -61,6 +65,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "rename-exchange" => file::renameat2(args.c(0)?, args.c(1)?, libc::RENAME_EXCHANGE),
         "link" => file::link(args.c(0)?, args.c(1)?),
         "linkat" => file::linkat(args.c(0)?, args.c(1)?, args.c(2)?),
+        "link-follow" => file::link_follow(args.c(0)?, args.c(1)?),
         "symlink" => file::symlink(args.c(0)?, args.c(1)?),
         "symlinkat" => file::symlinkat(args.c(0)?, args.c(1)?, args.c(2)?),
         "truncate" => file::truncate(args.c(0)?),
@@ -69,16 +74,25 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "fchmod" => file::fchmod(args.c(0)?),
         "fchmodat" => file::fchmodat(args.c(0)?, args.c(1)?),
         "fchmodat2" => file::fchmodat2(args.c(0)?),
+        "chmod-descriptor" => file::chmod_descriptor(args.c(0)?),
         "chown" => file::chown(args.c(0)?),
         "fchown" => file::fchown(args.c(0)?),
         "lchown" => file::lchown(args.c(0)?),
         "fchownat" => file::fchownat(args.c(0)?, args.c(1)?),
         "mknod-fifo" => file::mknod(args.c(0)?, libc::S_IFIFO),
         "mknod-file" => file::mknod(args.c(0)?, libc::S_IFREG),
+        "mknod-character" => file::mknod_device(args.c(0)?, libc::S_IFCHR, args.text(1)?),
+        "mknod-block" => file::mknod_device(args.c(0)?, libc::S_IFBLK, args.text(1)?),
         "mknodat-fifo" => file::mknodat(args.c(0)?, args.c(1)?, libc::S_IFIFO),
         "deep-create" => file::deep_create(args.c(0)?, args.c(1)?, args.number(2)?),
         "deep-flood" => file::deep_flood(args),
         "tmpdir-create" => file::tmpdir_create(args.text(0)?),
+        "tmpdir-mount" => place::tmpdir_mount(args.c(0)?),
+
+        "chdir" => place::chdir(args.c(0)?),
+        "chroot" => place::chroot(args.c(0)?),
+        "own-mounts" => place::own_mounts(),
+        "bind-mount" => place::bind_mount(args.c(0)?, args.c(1)?),
 
         "io-uring-open" => ring::open(args.c(0)?, 0),
         "io-uring-open-by-worker" => ring::open(args.c(0)?, ring::BY_WORKER),
@@ -88,7 +102,6 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "io-uring-connect" => ring::connect(args.address(0)?, 0),
         "io-uring-connect-by-worker" => ring::connect(args.address(0)?, ring::BY_WORKER),
 
-        "raw-socket" => net::raw_socket(),
         "connect" => net::connect(args.address(0)?),
         "connect-udp" => net::connect_udp(args.address(0)?),
         "bind-path" => net::bind_path(args.os(0)?),
@@ -97,9 +110,13 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "sendmsg" => net::sendmsg(args.address(0)?),
         "sendmmsg" => net::sendmmsg(&args.addresses(0)?),
         "tcp-fastopen" => net::tcp_fastopen(args.address(0)?),
+        "socket" => net::open(args.number(0)?, args.number(1)?, args.number(2)?),
+        "listen" => net::listen(args.address(0)?),
+        "own-connect" => net::own_connect(args.address(0)?, args.text(1)?),
         "self-connect" => net::self_connect(args.text(0)?),
 
         "exec" => process::exec(args, 0),
+        "exec-without-env" => process::exec_without_env(args),
         "execveat" => process::execveat(args.c(0)?),
         "exec-from-thread" => process::exec_from_thread(args),
         "env-exec" => process::env_exec(args.text(0)?),
@@ -107,12 +124,14 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "fork-then" => process::fork_then(args),
         "daemon" => process::daemon(),
         "stubborn" => process::stubborn(args.c(0)?),
+        "thread-after-line" => process::thread_after_line(args),
         "after-line" => process::after_line(args),
         "ready-then" => process::ready_then(args),
         "join-cgroup" => process::join_cgroup(args.text(0)?),
         "clone-into-cgroup" => process::clone_into_cgroup(args.c(0)?),
         "compat-getpid" => process::compat_getpid(),
         "exit" => std::process::exit(args.number(0)?),
+        "allow-core" => process::allow_core(),
         "kill-self" => process::kill_self(args.number(0)?),
         "close-output" => process::close_output(),
 

@@ -48,13 +48,24 @@ pub(crate) fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::sockle
     (storage, len as libc::socklen_t)
 }
 
-/// Makes a raw socket and does nothing with it.
-pub(crate) fn raw_socket() -> io::Result<()> {
+/// Opens a socket and does nothing with it.
+pub(crate) fn open(family: i32, kind: i32, protocol: i32) -> io::Result<()> {
     // SAFETY: takes numbers.
-    descriptor(unsafe {
-        libc::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::IPPROTO_ICMP)
-    })
-    .map(drop)
+    descriptor(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) }).map(drop)
+}
+
+/// Listens until the process ends.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<()> {
+    std::mem::forget(std::net::TcpListener::bind(address)?);
+    Ok(())
+}
+
+/// Listens at `any`, on the port that the kernel chooses if it names none, and
+/// connects to that port of `address`.
+pub(crate) fn own_connect(any: SocketAddr, address: &str) -> io::Result<()> {
+    let listener = std::net::TcpListener::bind(any)?;
+    let port = listener.local_addr()?.port();
+    connect(SocketAddr::new(address.parse().map_err(|_| invalid())?, port))
 }
 
 pub(crate) fn connect(address: SocketAddr) -> io::Result<()> {

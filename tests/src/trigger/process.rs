@@ -13,6 +13,12 @@ pub(crate) fn exec(args: &Args, first: usize) -> io::Result<()> {
     execve(&strings[0], strings, &environment())
 }
 
+/// `exec-without-env PATH ARG...`: the program gets no environment at all.
+pub(crate) fn exec_without_env(args: &Args) -> io::Result<()> {
+    let strings = args.all();
+    execve(strings.first().ok_or_else(invalid)?, strings, &[])
+}
+
 /// Executes the file behind a descriptor, with the argument `true`.
 pub(crate) fn execveat(path: &CStr) -> io::Result<()> {
     // SAFETY: `path` is NUL-terminated and lives across the call.
@@ -107,6 +113,15 @@ fn wait(pid: libc::pid_t) -> io::Result<()> {
     }
 }
 
+/// `sequence EFFECT ARG... , EFFECT ARG... , ...`: one after the other, by the
+/// same thread.
+pub(crate) fn sequence(args: &Args) -> io::Result<()> {
+    for effect in args.split(",") {
+        crate::cause(effect.text(0)?, &effect.from(1))?;
+    }
+    Ok(())
+}
+
 /// Starts so many children one after the other.
 pub(crate) fn fork(count: i32) -> io::Result<()> {
     for _ in 0..count {
@@ -164,6 +179,16 @@ pub(crate) fn after_line(args: &Args) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::EPIPE));
     }
     crate::cause(args.text(0)?, &args.from(1))
+}
+
+/// `thread-after-line FILE EFFECT ARG...`: a second thread creates the file to
+/// say that it runs, waits for a line, and goes on. The first one only waits.
+pub(crate) fn thread_after_line(args: &Args) -> io::Result<()> {
+    let second = || {
+        crate::file::create(args.c(0)?)?;
+        after_line(&args.from(1))
+    };
+    std::thread::scope(|scope| scope.spawn(second).join().map_err(|_| invalid())?)
 }
 
 /// `ready-then FILE EFFECT ARG...`: creates the file first.
@@ -236,6 +261,14 @@ pub(crate) fn compat_getpid() -> io::Result<()> {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn compat_getpid() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+/// Lets the kernel write a core file should this process die of a signal that
+/// asks for one.
+pub(crate) fn allow_core() -> io::Result<()> {
+    let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure lives across the call.
+    done(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const all) }).map(drop)
 }
 
 pub(crate) fn kill_self(signal: i32) -> io::Result<()> {

@@ -26,6 +26,11 @@ impl Args {
         Args::new(self.given.iter().skip(first).cloned().collect())
     }
 
+    /// What stands between words that are `mark`.
+    pub(crate) fn split(&self, mark: &str) -> Vec<Args> {
+        self.given.split(|word| word == mark).map(|part| Args::new(part.to_vec())).collect()
+    }
+
     pub(crate) fn os(&self, index: usize) -> io::Result<&OsStr> {
         self.given.get(index).map(OsString::as_os_str).ok_or_else(invalid)
     }
