@@ -243,7 +243,6 @@ pub struct Exec {
     pub file: FileObject,
     /// What was asked for; differs from `file` for a script.
     pub asked: Bytes,
-    /// Not yet redacted.
     pub argv: Vec<Bytes>,
     /// False when argument strings were cut or could not be read.
     pub argv_complete: bool,

@@ -1,9 +1,14 @@
-//! The one place where secrets are taken out of argument strings before they
-//! reach a record. It errs towards taking out too much, and what it wrote it
-//! leaves alone when it reads it again.
+//! The one place where secrets are taken out of what a job can choose, before
+//! it reaches a record. It errs towards taking out too much, and what it wrote
+//! it leaves alone when it reads it again.
 
+mod arguments;
+mod input;
+mod promises;
 mod shapes;
 mod words;
+
+pub use input::input;
 
 use crate::input::Bytes;
 
@@ -11,18 +16,41 @@ use crate::input::Bytes;
 pub const REDACTED: &[u8] = b"[redacted]";
 
 /// The arguments without their secrets: values of secret-like names
-/// (`NAME=value`, `--name=value`, `--name value`, `Name: value`), passwords in
-/// URLs, and strings in the shape of well-known keys.
+/// (`NAME=value`, `--name=value`, `--name value`, `Name: value`), passwords of
+/// users (`-u user:password`, `mysql -pPASSWORD`), passwords in URLs, bearer
+/// tokens, and strings in the shape of well-known keys.
 pub fn argv(arguments: &[Bytes]) -> Vec<Bytes> {
-    let mut follows = false;
-    arguments
-        .iter()
-        .map(|argument| {
-            let secret = follows;
-            follows = words::is_secret_option(argument);
-            if secret { REDACTED.to_vec() } else { text(argument) }
-        })
-        .collect()
+    let mut reader = arguments::Reader::default();
+    arguments.iter().map(|argument| reader.take(argument)).collect()
+}
+
+/// A path without the secrets in its names. Its slashes stay where they are,
+/// and so do names without a secret: where it leads can still be read.
+pub fn path(bytes: &[u8]) -> Bytes {
+    if shapes::is_plain(bytes) {
+        return bytes.to_vec();
+    }
+    bytes.split(|b| *b == b'/').map(text).collect::<Vec<_>>().join(&b'/')
+}
+
+/// A path that is text.
+pub(crate) fn path_text(text: &str) -> String {
+    // No rule cuts a character in two.
+    String::from_utf8_lossy(&path(text.as_bytes())).into_owned()
+}
+
+/// Whether something was taken out.
+pub(crate) fn is_in(bytes: &[u8]) -> bool {
+    bytes.windows(REDACTED.len()).any(|window| window == REDACTED)
+}
+
+/// A thread's name. The kernel cuts it off (`TASK_COMM_LEN`), and the
+/// beginning of a key is not in a key's shape.
+pub fn comm(bytes: &[u8]) -> Bytes {
+    const LONGEST: usize = 15;
+    let shown = text(bytes);
+    let cut = bytes.len() >= LONGEST && shown == bytes;
+    if cut && shapes::begins(bytes) { REDACTED.to_vec() } else { shown }
 }
 
 /// One string without its secrets.
@@ -30,9 +58,12 @@ pub fn text(bytes: &[u8]) -> Bytes {
     // What one pass takes out can bring up what the next one finds; a record
     // that is read back must not change again.
     const PASSES: usize = 4;
+    if shapes::is_plain(bytes) {
+        return bytes.to_vec();
+    }
     let mut now = bytes.to_vec();
     for _ in 0..PASSES {
-        let next = shapes::keys(&shapes::url_passwords(&words::values(&now)));
+        let next = shapes::keys(&shapes::bearer(&shapes::url_passwords(&words::values(&now))));
         if next == now {
             return now;
         }
@@ -80,7 +111,156 @@ mod tests {
         })
     }
 
+    /// Words by which a secret is given, and that secret.
+    fn given() -> impl Strategy<Value = (Vec<String>, String)> {
+        let secret = "[A-Za-z0-9_]{24,40}";
+        (secret, "[a-z]{1,8}", 0..32usize).prop_map(|(s, user, kind)| {
+            let all = match kind {
+                0 => vec!["-u".into(), format!("{user}:{s}")],
+                1 => vec!["-sku".into(), format!("{user}:{s}")],
+                2 => vec![format!("--user={user}:{s}")],
+                3 => vec!["--user".into(), format!("{user}:{s}")],
+                4 => vec!["--proxy-user".into(), format!("{user}:{s}")],
+                5 => vec![format!("-u{user}:{s}")],
+                6 => vec!["mysql".into(), format!("-u{user}"), format!("-p{s}")],
+                7 => vec!["/usr/bin/sshpass".into(), "-p".into(), s.clone()],
+                8 => vec!["sudo".into(), "sshpass".into(), format!("-p{s}"), "ssh".into()],
+                9 => vec!["--pass".into(), s.clone()],
+                10 => vec![format!("--passwd={s}")],
+                11 => vec![format!("DB_PASS={s}")],
+                12 => vec![format!("MYSQL_PWD={s}")],
+                13 => vec![format!("Bearer {s}")],
+                14 => vec!["Authorization:".into(), "Bearer".into(), s.clone()],
+                15 => vec![format!("x-api-key:{s}")],
+                16 => vec![format!("-Hx-api-key:{s}")],
+                17 => vec!["--password".into(), String::new(), s.clone()],
+                18 => vec![format!("sh -c 'curl -u {user}:{s} http://h/'")],
+                19 => vec![format!("curl -u '{user}:{s}' h")],
+                20 => vec![format!("mysql -uroot -p{s} db; ls")],
+                21 => vec![format!("sshpass -p {s} ssh -p 22 h")],
+                22 => vec![format!("run --password \"\" {s} x")],
+                23 => vec!["docker".into(), "login".into(), "-p".into(), s.clone()],
+                24 => vec![format!("curl -H x-api-key:{s} h")],
+                25 => vec![format!("curl -H 'authorization:{s}' h")],
+                26 => vec!["-passin".into(), format!("pass:{s}")],
+                27 => vec!["-Uu".into(), "-U".into(), format!("{user}:{s}")],
+                28 => vec![format!("export SSHPASS={s}")],
+                29 => vec!["redis-cli".into(), "-a".into(), s.clone()],
+                30 => vec!["unzip".into(), "-P".into(), s.clone()],
+                _ => vec![format!("note bearer {s}0")],
+            };
+            (all, s)
+        })
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        for line in [
+            "git push -u origin main",
+            "git push -u origin main:main",
+            "ssh -p 8080 host",
+            "mkdir -p dir/a",
+            "docker run -p 8080:80 -u 1000:1000 image:tag",
+            "env PWD=/x OLDPWD=/y make",
+            "date -u +%H:%M",
+            "ffmpeg -pass 1 -i x",
+            "pip install --user git+https://h/x",
+            "cp -p a b",
+            "mysql -u root -p db -P 3306",
+            "sudo -u postgres psql -U postgres",
+            "systemctl --user start dbus",
+            "ansible-playbook --ask-become-pass site.yml",
+            "podman run --pass-through x",
+            "echo bearer tokens are fine",
+            "python -u -m pytest tests/a.py::test_x",
+            "mv sk-learn-contrib-examples-of-mine y",
+            "apptainer exec --pwd /srv/x image",
+            "tar -C / -xpf a.tar",
+            "make -j8 BYPASS=yes",
+            "cargo test --test key -- --nocapture",
+        ] {
+            let words: Vec<Bytes> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            let shown: Vec<String> =
+                argv(&words).into_iter().map(|word| String::from_utf8(word).unwrap()).collect();
+            assert_eq!(shown.join(" "), line);
+            assert_eq!(String::from_utf8(text(line.as_bytes())).unwrap(), line, "as a script");
+        }
+        for kept in [
+            "/usr/lib/python3/dist-packages/sklearn/__init__.py",
+            "/home/a/.ssh/id_ed25519",
+            "/proc/42/task/43/comm",
+            "/srv/repo/target/debug/deps/serde-9c5f2d0a1b3e4f56.d",
+            "/srv/repo/src/token.rs",
+            "/nix/store/0c5b1f9n3k2w8g7h6j5d4s3a2q1z0x9c-glibc-2.39",
+            "/a//b/../c/",
+            "",
+            "/",
+            "/var/lib/docker/image:tag@sha256:abc",
+            "/run/secrets/db",
+            "/etc/ssh/ssh_host_ed25519_key",
+            "/home/a/.cargo/credentials.toml",
+        ] {
+            assert_eq!(String::from_utf8(path(kept.as_bytes())).unwrap(), kept);
+        }
+    }
+
+    #[test]
+    fn names_of_files_and_threads() {
+        for (from, want) in [
+            ("/srv/ghp_0123456789abcdef/x", "/srv/[redacted]/x"),
+            ("/srv/a-ghp_0123456789abcdef.txt", "/srv/a-[redacted].txt"),
+            ("/srv/token=abc/x", "/srv/token=[redacted]/x"),
+        ] {
+            assert_eq!(String::from_utf8(path(from.as_bytes())).unwrap(), want);
+        }
+        for (from, want) in [
+            ("sk-abcdefghijkl", "[redacted]"),
+            ("ghp_0123456789a", "[redacted]"),
+            ("AKIAIOSFODNN7EX", "[redacted]"),
+            ("sk-short", "sk-short"),
+            ("kworker/0:1", "kworker/0:1"),
+            ("tokio-runtime-w", "tokio-runtime-w"),
+        ] {
+            assert_eq!(String::from_utf8(comm(from.as_bytes())).unwrap(), want);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn given_secrets_never_survive(
+            ((words, secret), before, after) in (given(), "[a-z/.-]{0,12}", "[a-z /.:=-]{0,12}")
+        ) {
+            let mut all = vec![before];
+            all.extend(words);
+            all.push(after);
+            let arguments: Vec<Bytes> = all.into_iter().map(String::into_bytes).collect();
+            let shown = argv(&arguments);
+            prop_assert!(!contains(&shown, secret.as_bytes()), "{:?}", arguments);
+            prop_assert_eq!(argv(&shown), shown);
+        }
+
+        /// Where a path leads, and whose it is, survives.
+        #[test]
+        fn paths_keep_their_shape(
+            parts in prop::collection::vec(
+                "\\.\\.|proc|[0-9]{1,3}|ghp_[a-z]{8,9}|[ -.0-~]{0,12}|(token|x-key)[=: ]{1,2}[a-z\"']{0,3}",
+                0..6,
+            )
+        ) {
+            let from = parts.join("/").into_bytes();
+            let shown = path(&from);
+            prop_assert_eq!(path(&shown), &shown[..]);
+            let names = |path: &[u8]| -> Vec<Bytes> { path.split(|b| *b == b'/').map(Into::into).collect() };
+            let (names, shown) = (names(&from), names(&shown));
+            prop_assert_eq!(names.len(), shown.len());
+            for (name, shown) in names.iter().zip(shown) {
+                prop_assert_eq!(name.is_empty(), shown.is_empty());
+                for fixed in [&b".."[..], b".", b"proc", b"42"] {
+                    prop_assert_eq!(name == fixed, shown == fixed);
+                }
+            }
+        }
+
         #[test]
         fn planted_secrets_never_survive((arguments, secret) in planted()) {
             let shown = argv(&arguments);
@@ -90,7 +270,7 @@ mod tests {
 
         #[test]
         fn a_second_reading_changes_nothing(
-            arguments in prop::collection::vec("[-=:/@ \"'a-zA-Z_]{0,30}(TOKEN|--key|://|sk-)?", 0..6)
+            arguments in prop::collection::vec("[-=:/@ \"'a-zA-Z_]{0,30}(TOKEN|--key|://|sk-)?|(-s?u|--user|-p|--pass|bearer|Authorization:|mysql|sshpass|)[ =:]?(a:b|[-p ;'\"a:1]{0,6}|mysql -pa)?", 0..6)
         ) {
             let arguments: Vec<Bytes> = arguments.into_iter().map(String::into_bytes).collect();
             let once = argv(&arguments);
@@ -101,6 +281,10 @@ mod tests {
         fn any_bytes(arguments: Vec<Vec<u8>>) {
             let once = argv(&arguments);
             prop_assert_eq!(once.len(), arguments.len());
+            for one in &arguments {
+                prop_assert_eq!(comm(&comm(one)), comm(one));
+                prop_assert_eq!(path(&path(one)), path(one));
+            }
             prop_assert_eq!(argv(&once), once);
         }
     }

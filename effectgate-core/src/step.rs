@@ -61,7 +61,8 @@ impl State {
 }
 
 /// Takes one input.
-pub fn step(state: &mut State, input: Input) -> Output {
+pub fn step(state: &mut State, mut input: Input) -> Output {
+    crate::redact::input(&mut input);
     let mut output = Output::default();
     let taken = match input {
         Input::Started(started) => {

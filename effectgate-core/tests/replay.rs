@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::any::{any_input, any_start};
+use common::any::{PLANTED, any_input, any_start};
 use common::*;
 use effectgate_core::chain::Flaw;
 use effectgate_core::input::*;
@@ -86,6 +86,39 @@ fn a_log_of_another_job_does_not_continue_this_one() {
     let first = log.split_inclusive(|b| *b == b'\n').next().unwrap();
     let mixed = [first, &lines[1].bytes, b"\n"].concat();
     assert_eq!(flaw(&mixed), (1, Flaw::Prev));
+}
+
+#[test]
+fn roots_hold_whatever_is_taken_out_of_their_paths() {
+    let root = "/srv/ghp_0123456789abcdef";
+    let start = || {
+        let mut start = Started { policy: policy_with_roots(&[root]), ..started() };
+        start.roots = vec![Root { id: 1, path: root.into(), entry: Some(0) }];
+        start
+    };
+    let write = |path: &str, root| vec![write(&format!("{path}/a"), root)];
+    for (inputs, outcome) in [
+        (write(root, RootMatch::Below(1)), Outcome::Pass),
+        // Alike in the log, and still not the same.
+        (write("/srv/ghp_fedcba9876543210", RootMatch::Outside), Outcome::Fail),
+    ] {
+        let (lines, verdict) = job(start(), inputs);
+        let log = log(&lines);
+        assert_eq!(verdict.verdict, outcome);
+        assert!(!String::from_utf8(log.clone()).unwrap().contains("ghp_"));
+        let replayed = replay(&log[..], policy_with_roots(&[root])).unwrap();
+        assert!(replayed.same_policy && replayed.agrees());
+        assert_eq!(replayed.verdict, verdict);
+        let under = |roots: &[&str]| {
+            let replayed = replay(&log[..], policy_with_roots(roots)).unwrap();
+            replayed.verdict.verdict
+        };
+        assert_eq!(under(&[root, "/opt"]), outcome);
+        assert_eq!(under(&["/opt"]), Outcome::Fail);
+    }
+    let (lines, _) = job(started(), write(root, RootMatch::Outside));
+    let replayed = replay(&log(&lines)[..], policy_with_roots(&[root])).unwrap();
+    assert_eq!(replayed.verdict.verdict, Outcome::Indeterminate, "which of them it was");
 }
 
 #[test]
@@ -219,6 +252,8 @@ proptest! {
         let (lines, verdict) = run(all.clone());
         let log = log(&lines);
         prop_assert_eq!(&run(all).0, &lines, "live is deterministic");
+        let written = [&log[..], &serde_json::to_vec(&verdict).unwrap()].concat();
+        prop_assert!(!String::from_utf8(written).unwrap().contains(PLANTED), "a secret survived");
         let replayed = replay(&log[..], policy()).unwrap();
         prop_assert_eq!(replayed.disagreement, None);
         prop_assert_eq!(replayed.logged, verdict.verdict);

@@ -5,7 +5,7 @@
 #![no_main]
 // The target offers no atomic exchange through core::sync::atomic, although
 // BPF has one (kernel 5.12).
-#![allow(internal_features)]
+#![expect(internal_features, reason = "the exchange is an intrinsic")]
 #![feature(core_intrinsics)]
 
 mod cgroup;

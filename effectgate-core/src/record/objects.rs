@@ -13,6 +13,7 @@ use crate::input::{
     Stage, Started,
 };
 use crate::record::number;
+use crate::redact;
 use crate::verdict::Verdict;
 
 /// The first record carries everything that judging needs to know of the job.
@@ -27,7 +28,7 @@ pub(crate) fn opening(started: &Started) -> Value {
                 "id": root.id,
                 "path": escape(&root.path),
                 "entry": root.entry,
-                "written": entry.map(|entry| &entry.value),
+                "written": entry.map(|entry| redact::path_text(&entry.value)),
             })
         })
         .collect();

@@ -12,7 +12,7 @@ struct Shape {
     at_start: bool,
 }
 
-const SHAPES: [Shape; 17] = [
+const SHAPES: [Shape; 24] = [
     shape(b"ghp_", token, 8),
     shape(b"gho_", token, 8),
     shape(b"ghu_", token, 8),
@@ -28,10 +28,41 @@ const SHAPES: [Shape; 17] = [
     shape(b"xoxp-", token, 8),
     shape(b"xoxr-", token, 8),
     shape(b"xoxs-", token, 8),
-    Shape { prefix: b"sk-", goes_on: token, least: 16, at_start: true },
+    Shape { prefix: b"sk-", goes_on: token, least: 20, at_start: true },
+    Shape { prefix: b"sk_live_", goes_on: alphanumeric, least: 16, at_start: true },
+    Shape { prefix: b"rk_live_", goes_on: alphanumeric, least: 16, at_start: true },
+    Shape { prefix: b"npm_", goes_on: alphanumeric, least: 30, at_start: true },
+    Shape { prefix: b"hf_", goes_on: alphanumeric, least: 30, at_start: true },
+    Shape { prefix: b"dckr_pat_", goes_on: token, least: 20, at_start: true },
+    Shape { prefix: b"pypi-AgE", goes_on: token, least: 40, at_start: true },
+    Shape { prefix: b"AIza", goes_on: token, least: 35, at_start: true },
     // A JSON Web Token: base64url of `{"`, with dots between its parts.
     shape(b"eyJ", dotted, 16),
 ];
+
+/// By a first byte, a bit for each second byte (of its low five bits) that a
+/// shape begins with.
+const BEGINNINGS: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < SHAPES.len() {
+        let prefix = SHAPES[at].prefix;
+        table[prefix[0] as usize] |= 1 << (prefix[1] % 32);
+        at += 1;
+    }
+    table
+};
+
+/// Whether no rule could find anything: true of most names of files.
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
+    let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
+    let begins = |pair: &[u8]| BEGINNINGS[usize::from(pair[0])] >> (pair[1] % 32) & 1 == 1;
+    !bytes.iter().any(marks)
+        && !bytes
+            .windows(2)
+            .enumerate()
+            .any(|(at, pair)| begins(pair) && self::begins(&bytes[at..]))
+}
 
 /// Replaces well-known keys and private keys in PEM.
 pub(super) fn keys(bytes: &[u8]) -> Bytes {
@@ -87,22 +118,73 @@ const fn shape(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> 
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
     SHAPES.iter().find_map(|shape| {
         let rest = bytes[at..].strip_prefix(shape.prefix)?;
-        if shape.prefix == b"eyJ" && !has_dot(rest) {
-            return None;
-        }
         let body = rest.iter().take_while(|b| (shape.goes_on)(**b)).count();
+        let real = match shape.prefix {
+            b"eyJ" => is_dotted(rest),
+            // Words with hyphens are no key (`sk-learn-…`).
+            b"sk-" => rest[..body].iter().any(|b| b.is_ascii_uppercase() || b.is_ascii_digit()),
+            _ => true,
+        };
         let apart = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        (body >= shape.least && (apart || !shape.at_start))
+        (real && body >= shape.least && (apart || !shape.at_start))
             .then_some(at + shape.prefix.len() + body)
     })
 }
 
-/// Whether a token's first part ends with a dot. Looked for nearby only: this
-/// is asked at every place in a string that another program chose.
-fn has_dot(rest: &[u8]) -> bool {
+/// Whether a string begins as a key does.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    SHAPES.iter().any(|shape| bytes.starts_with(shape.prefix))
+}
+
+/// Whether a token's first part, which is never short, ends with a dot. Looked
+/// for nearby only: this is asked at every place in a string that another
+/// program chose.
+fn is_dotted(rest: &[u8]) -> bool {
     const NEARBY: usize = 1024;
+    const SHORTEST: usize = 14;
     let part = rest.iter().take(NEARBY).take_while(|b| token(**b) || **b == b'=').count();
-    rest.get(part) == Some(&b'.')
+    part >= SHORTEST && rest.get(part) == Some(&b'.')
+}
+
+/// Replaces what follows the word `Bearer` (RFC 6750, 2.1): whatever it is
+/// where the word begins the string, else what cannot be a plain word.
+pub(super) fn bearer(bytes: &[u8]) -> Bytes {
+    const WORD: &[u8] = b"bearer";
+    const LONG: usize = 16;
+    let mut out = Bytes::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let apart = at == 0 || !token(bytes[at - 1]);
+        let found =
+            apart && rest.len() > WORD.len() && rest[..WORD.len()].eq_ignore_ascii_case(WORD);
+        let blanks =
+            if found { count(&rest[WORD.len()..], |b| matches!(b, b' ' | b'\t')) } else { 0 };
+        let start = WORD.len() + blanks;
+        let body = if blanks > 0 { count(&rest[start..], credential) } else { 0 };
+        let secret = body > 0
+            && (at == 0
+                || body >= LONG
+                || rest[start..start + body].iter().any(u8::is_ascii_digit));
+        if secret {
+            out.extend_from_slice(&rest[..start]);
+            out.extend_from_slice(REDACTED);
+            at += start + body;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+fn count(bytes: &[u8], part: fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|b| part(**b)).count()
+}
+
+/// Anything but what ends a word in a script.
+fn credential(b: u8) -> bool {
+    !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b';' | b'|' | b'&' | b'<' | b'>' | b')')
 }
 
 fn pem_at(bytes: &[u8], at: usize) -> Option<usize> {
@@ -127,6 +209,10 @@ fn token(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
 }
 
+fn alphanumeric(b: u8) -> bool {
+    b.is_ascii_alphanumeric()
+}
+
 fn upper(b: u8) -> bool {
     b.is_ascii_uppercase() || b.is_ascii_digit()
 }
@@ -148,8 +234,15 @@ mod tests {
             ("glpat-aaaaaaaaaaaa", "[redacted]"),
             ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
             ("xoxb-1234-5678-abc", "[redacted]"),
-            ("sk-aaaaaaaaaaaaaaaaaaaa", "[redacted]"),
-            ("task-aaaaaaaaaaaaaaaaaaaa", "task-aaaaaaaaaaaaaaaaaaaa"),
+            ("sk-aaaaaaaaaaaaaaaaaaa1", "[redacted]"),
+            ("sk-aaaaaaaaaaaaaaaaaa1", "sk-aaaaaaaaaaaaaaaaaa1"),
+            ("sk-learn-contrib-examples-and-more", "sk-learn-contrib-examples-and-more"),
+            ("task-aaaaaaaaaaaaaaaaaaaa1", "task-aaaaaaaaaaaaaaaaaaaa1"),
+            ("keyJournal.service-of-mine", "keyJournal.service-of-mine"),
+            (
+                "npm_config_registry_of_this_whole_project",
+                "npm_config_registry_of_this_whole_project",
+            ),
             ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln", "[redacted]"),
             (
                 "a -----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY----- b",

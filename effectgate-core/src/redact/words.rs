@@ -2,20 +2,21 @@
 
 use crate::input::Bytes;
 use crate::redact::REDACTED;
-use crate::secret::is_secret_name;
-
-/// `--token`, `-password`: the next argument is the secret.
-pub(super) fn is_secret_option(argument: &[u8]) -> bool {
-    argument.starts_with(b"-") && argument.iter().all(|b| is_name(*b)) && is_secret_name(argument)
-}
+use crate::redact::promises::{
+    Header, Program, Promise, header, is_name, option, password_of, user_option,
+};
 
 /// Replaces the values of secret-like names in a string, which may be one
 /// argument or a whole shell script.
 pub(super) fn values(bytes: &[u8]) -> Bytes {
     let mut out = Bytes::with_capacity(bytes.len());
+    let mut program: Option<&Program> = None;
     let mut at = 0;
     while at < bytes.len() {
         if !is_name(bytes[at]) {
+            if matches!(bytes[at], b';' | b'|' | b'&' | b'\n' | b'(') {
+                program = None;
+            }
             out.push(bytes[at]);
             at += 1;
             continue;
@@ -23,12 +24,22 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
         let end = run(bytes, at, is_name);
         let name = &bytes[at..end];
         let before = at.checked_sub(1).map(|before| bytes[before]);
-        out.extend_from_slice(name);
-        let value = value_of(bytes, name, before, end);
+        let value = program
+            .and_then(|program| of_program(bytes, program, at, end))
+            .or_else(|| of_user(bytes, at, before, end))
+            .or_else(|| value_of(bytes, name, before, end));
+        if let Some(found) = Program::of(name) {
+            program = Some(found);
+        } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
+            program = None;
+        }
         match value {
-            None => at = end,
+            None => {
+                out.extend_from_slice(name);
+                at = end;
+            }
             Some((start, stop)) => {
-                out.extend_from_slice(&bytes[end..start]);
+                out.extend_from_slice(&bytes[at..start]);
                 out.extend_from_slice(REDACTED);
                 at = stop;
             }
@@ -37,39 +48,84 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
     out
 }
 
+/// The password behind a well-known program's short option.
+fn of_program(bytes: &[u8], program: &Program, at: usize, end: usize) -> Option<(usize, usize)> {
+    let name = &bytes[at..end];
+    if !name.starts_with(&program.option) {
+        return None;
+    }
+    let attached = at + program.option.len();
+    let start = if attached < end || !program.apart { attached } else { run(bytes, end, is_space) };
+    let stop = shell_word(bytes, start);
+    (stop > start).then_some((start, stop))
+}
+
+/// The password of a `user:password` behind an option that takes it.
+fn of_user(bytes: &[u8], at: usize, before: Option<u8>, end: usize) -> Option<(usize, usize)> {
+    let start = at + user_option(&bytes[at..end])?;
+    let (start, stop) = match bytes.get(start) {
+        Some(b'=') if before.is_none() => (start + 1, bytes.len()),
+        Some(b'=') => (start + 1, shell_word(bytes, start + 1)),
+        Some(b) if is_space(*b) => {
+            let start = run(bytes, start, is_space);
+            (start, shell_word(bytes, start))
+        }
+        _ if before.is_none() => (start, bytes.len()),
+        _ => (start, shell_word(bytes, start)),
+    };
+    let value = &bytes[start..stop];
+    let quoted = matches!(value.first(), Some(b'"' | b'\''));
+    let password = password_of(if quoted { &value[1..] } else { value })?;
+    // In quotes all goes, so that none is left open.
+    Some((if quoted { start } else { start + password }, stop))
+}
+
 /// Where the value of a name that ended at `end` stands.
 fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option<(usize, usize)> {
-    let header = [&b"authorization"[..], b"proxy-authorization", b"cookie", b"set-cookie"];
-    let is_header = header.contains(&name.to_ascii_lowercase().as_slice());
-    if !is_header && !is_secret_name(name) {
+    if !matches!(bytes.get(end), Some(b'=' | b':' | b'"' | b'\'' | b' ' | b'\t')) {
+        return None;
+    }
+    let (header, promise) = (header(name), Promise::of(name));
+    let is_header = header == Some(Header::Always);
+    if header.is_none() && promise.is_none() {
         return None;
     }
     let quote = before.filter(|b| matches!(b, b'"' | b'\''));
     let closed = quote.is_some() && bytes.get(end) == quote.as_ref();
     let mut start = end + usize::from(closed);
+    let kept = |start, stop| promise.is_some_and(|promise| promise.keeps(&bytes[start..stop]));
     if bytes.get(start) == Some(&b'=') {
-        return Some(assigned(bytes, start + 1, before, quote.filter(|_| !closed)));
+        let (start, stop) = assigned(bytes, start + 1, before, quote.filter(|_| !closed));
+        return (!kept(start, stop)).then_some((start, stop));
     }
     let spaces = run(bytes, start, is_space);
     if bytes.get(spaces) == Some(&b':') {
         start = run(bytes, spaces + 1, is_space);
+        let tight = start == spaces + 1 && !closed;
         // `key:value` without a space is more often a path or a port than a secret.
-        if start == spaces + 1 && !closed && !is_header {
+        if tight && header.is_none() {
             return None;
+        }
+        if tight && !is_header && quote.is_none() && before.is_some() {
+            return Some((start, shell_word(bytes, start))).filter(|(start, stop)| stop > start);
         }
         return Some((start, header_end(bytes, start, quote, closed)));
     }
-    let option = name.starts_with(b"-") && !is_header && spaces > end;
-    option.then(|| (spaces, option_end(bytes, spaces))).filter(|(start, stop)| stop > start)
+    let option = name.starts_with(b"-") && promise.is_some() && spaces > end;
+    option
+        .then(|| (spaces, option_end(bytes, spaces)))
+        .filter(|(start, stop)| stop > start && !kept(*start, *stop))
 }
 
-/// The end of an option's value inside a script. Where that value looks like
-/// such an option itself, the word behind it goes too.
+/// The end of an option's value inside a script. Where that value is empty or
+/// looks like such an option itself, the word behind it goes too.
 fn option_end(bytes: &[u8], mut start: usize) -> usize {
     loop {
         let stop = shell_word(bytes, start);
         let next = run(bytes, stop, is_space);
-        if next == stop || next == bytes.len() || !is_secret_option(&bytes[start..stop]) {
+        let word = &bytes[start..stop];
+        let goes_on = matches!(word, b"\"\"" | b"''") || option(word).is_some();
+        if next == stop || next == bytes.len() || !goes_on {
             return stop;
         }
         start = next;
@@ -120,10 +176,6 @@ fn find(bytes: &[u8], start: usize, what: u8) -> usize {
 fn run(bytes: &[u8], start: usize, part: impl Fn(u8) -> bool) -> usize {
     let start = start.min(bytes.len());
     start + bytes[start..].iter().take_while(|b| part(**b)).count()
-}
-
-fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
 }
 
 fn is_space(b: u8) -> bool {

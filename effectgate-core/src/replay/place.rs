@@ -6,6 +6,7 @@ use crate::host;
 use crate::input::{Bytes, FileObject, Root, RootMatch, Started};
 use crate::policy::{HostName, Policy};
 use crate::record::read::{JOB, OpenRoot, Opening, Read};
+use crate::redact;
 
 /// The roots of the log, and those of the policy that judges it.
 pub(super) struct Places {
@@ -93,7 +94,11 @@ impl Places {
         if file.path_cut {
             return RootMatch::Unknown;
         }
-        below(around(&file.path)).unwrap_or(RootMatch::Outside)
+        match around(&file.path) {
+            // Another path can have had other words there.
+            Some(root) if redact::is_in(&root.path) => RootMatch::Unknown,
+            root => below(root).unwrap_or(RootMatch::Outside),
+        }
     }
 
     fn named(&self, path: &[u8]) -> Option<RootMatch> {
@@ -105,8 +110,9 @@ impl Places {
 /// The policy's roots, resolved where the log knows how, and the job's TMPDIR.
 fn new_roots(logged: &[OpenRoot], policy: &Policy) -> Vec<Root> {
     let resolved = |written: &str| {
-        let old = logged.iter().find(|old| old.written.as_deref() == Some(written));
-        old.map_or_else(|| Bytes::from(written), |old| old.path.clone())
+        let shown = redact::path_text(written);
+        let old = logged.iter().find(|old| old.written.as_ref() == Some(&shown));
+        old.map_or_else(|| Bytes::from(shown), |old| old.path.clone())
     };
     let entries = policy.roots.entries.iter().enumerate();
     let written = entries.map(|(index, entry)| (resolved(&entry.value), Some(index)));

@@ -13,7 +13,6 @@ use crate::input::{Bytes, Class, Coverage, Exit, Input, JobId, Notice, Stage, St
 use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Origin, Rule};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
-use crate::redact;
 use crate::step::Line;
 use crate::verdict::{Tally, Verdict, Violation};
 
@@ -227,14 +226,10 @@ fn own(ts: UnixNanos, action: GuardAction, object: Value, finding: Finding) -> D
     }
 }
 
-/// The start as it is written: no secrets, and one form for one thing.
+/// The start as it is written: one form for one thing.
 fn tidy(started: &mut Started) {
-    started.argv = redact::argv(&started.argv);
     // Parents before their children, so that each finds its own.
     started.processes.sort_by_key(|known| (known.start, known.pid));
-    for name in &mut started.env {
-        *name = redact::text(name);
-    }
     for address in started.hosts.iter_mut().flatten() {
         *address = address.to_canonical();
     }

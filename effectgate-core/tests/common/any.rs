@@ -5,8 +5,21 @@ use proptest::prelude::*;
 
 use super::{JOB, started};
 
+/// A secret, given in forms that give it away wherever they stand.
+pub const PLANTED: &str = "Pl4ntedPl4ntedPl4nted";
+
+fn planted() -> impl Strategy<Value = String> {
+    let forms =
+        ["ghp_{}", "/srv/repo/ghp_{}/a", "/proc/3/x-{}=ghp_{}", "/a/password={}", "x-api-key:{}"];
+    let more =
+        ["DB_PASS={}", "Bearer {}", "-uadmin:{}", "/srv/sk-{}/.ssh/id", "Authorization: Bearer {}"];
+    let forms = [&forms[..], &more[..]].concat();
+    prop::sample::select(forms).prop_map(|form| form.replace("x-{}", "x").replace("{}", PLANTED))
+}
+
 fn bytes() -> impl Strategy<Value = Bytes> {
     prop_oneof![
+        planted().prop_map(String::into_bytes),
         "[a-z/]{0,12}".prop_map(String::into_bytes),
         prop::collection::vec(any::<u8>(), 0..12),
         prop::sample::select(vec!["/etc/shadow", "PATH", "CI", "API_KEY=x", "--token", "a\\b"])
@@ -133,6 +146,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
             prop_oneof![
                 any::<u32>().prop_map(|killed| Notice::Leftovers { killed }),
                 any::<String>().prop_map(|why| Notice::Stopped { why }),
+                planted().prop_map(|why| Notice::Stopped { why }),
                 any::<String>().prop_map(|why| Notice::CanaryFailed { why }),
             ]
         )
@@ -151,8 +165,11 @@ prop_compose! {
         name in ".{0,8}",
         boot_offset: u64,
         twin: bool,
+        root in planted(),
     ) -> Started {
         let mut started = Started { backend, mode, min_coverage, argv, env, processes, name, boot_offset, ..started() };
+        started.roots[2].path = format!("/tmp/{root}").into();
+        started.cgroup = format!("/sys/fs/cgroup/{root}");
         if twin {
             // Two entries of the policy that resolved to one directory.
             started.roots[1].path = started.roots[0].path.clone();

@@ -74,7 +74,9 @@ impl Work {
         for backend in candidates {
             match Work::with(backend, config, &metrics) {
                 Ok(work) => return Ok(work),
-                Err(error) if only => return Err(error),
+                Err(error) if only => {
+                    return Err(error.context(format!("the backend {} fails here", backend.name())));
+                }
                 Err(error) => refusals.push(format!("{}: {error:#}", backend.name())),
             }
         }

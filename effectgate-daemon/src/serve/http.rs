@@ -70,9 +70,8 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) -> Result<()> {
                         .timer(TokioTimer::new())
                         .header_read_timeout(HEADER)
                         .serve_connection(TokioIo::new(stream), service);
-                    match timeout(CONNECTION, connection).await {
-                        Ok(Err(error)) => tracing::debug!("a scrape ended early: {error}"),
-                        Ok(Ok(())) | Err(_) => {}
+                    if let Ok(Err(error)) = timeout(CONNECTION, connection).await {
+                        tracing::debug!("a scrape ended early: {error}");
                     }
                 });
             }

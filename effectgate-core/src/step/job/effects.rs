@@ -14,7 +14,6 @@ use crate::input::{
 use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule};
 use crate::process::Process;
 use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
-use crate::redact;
 use crate::step::Line;
 
 /// Environment keys remembered of one job.
@@ -56,7 +55,6 @@ impl Job {
                 );
             }
             What::Exec(mut exec) => {
-                exec.argv = redact::argv(&exec.argv);
                 if exec.asked.is_empty() {
                     exec.asked.clone_from(&exec.file.path);
                 }
@@ -96,14 +94,7 @@ impl Job {
             What::Net { op, address, port, protocol } => {
                 self.net(who, op, address.to_canonical(), port, protocol, out);
             }
-            What::Guard(mut guard) => {
-                if let Guard::Entered { env: Some(names), .. } = &mut guard {
-                    for name in names {
-                        *name = redact::text(name);
-                    }
-                }
-                self.guard(who, guard, out);
-            }
+            What::Guard(guard) => self.guard(who, guard, out),
         }
     }
 
@@ -131,7 +122,6 @@ impl Job {
     }
 
     fn env(&mut self, who: &Who, names: Vec<Bytes>, complete: bool, out: &mut Vec<Line>) {
-        let names: Vec<Bytes> = names.iter().map(|name| redact::text(name)).collect();
         let process = Some(self.describe(who));
         if !self.launched {
             let held = judge::EnvJudgement {

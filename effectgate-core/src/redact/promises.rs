@@ -1,0 +1,237 @@
+//! Which words promise a secret: names, options that take `user:password`, and
+//! the short password options of well-known programs.
+
+use crate::secret::is_secret_name;
+
+/// How much a name says about its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// Whatever the value is.
+    Sure,
+    /// `PASS` also counts passes and `--pwd` also names a directory: one digit
+    /// stays, and so does an absolute path behind an option.
+    Pass,
+    Directory,
+}
+
+impl Promise {
+    /// What a name of an argument, a variable or an option promises. Wider than
+    /// what judges environment keys: here a mistake costs a word in a log,
+    /// there a verdict.
+    pub fn of(name: &[u8]) -> Option<Promise> {
+        const NO_PASS: [&[u8]; 9] = [
+            b"BYPASS",
+            b"COMPASS",
+            b"ENCOMPASS",
+            b"OVERPASS",
+            b"SURPASS",
+            b"TRESPASS",
+            b"UNDERPASS",
+            b"MULTIPASS",
+            b"KEEPASS",
+        ];
+        let upper = name.to_ascii_uppercase();
+        let mut words = upper.split(|b| !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let first = words.next()?;
+        let last = words.next_back().unwrap_or(first);
+        let option = name.starts_with(b"-");
+        if option && matches!(first, b"NO" | b"ASK") {
+            return None;
+        }
+        if is_secret_name(name) {
+            return Some(Promise::Sure);
+        }
+        if last.ends_with(b"PASS") && !NO_PASS.contains(&last)
+            || matches!(last, b"PASSIN" | b"PASSOUT" | b"PASSCODE")
+        {
+            return Some(Promise::Pass);
+        }
+        // The shell's own variables name directories.
+        if last.ends_with(b"PWD") && last != b"OLDPWD" && upper != b"PWD" {
+            return Some(if option { Promise::Directory } else { Promise::Sure });
+        }
+        None
+    }
+
+    pub fn keeps(self, value: &[u8]) -> bool {
+        match self {
+            Promise::Sure => false,
+            Promise::Pass => matches!(value, [b'0'..=b'9']),
+            Promise::Directory => value.starts_with(b"/"),
+        }
+    }
+}
+
+/// `--token`, `-password`: the next argument is the secret.
+pub(super) fn option(argument: &[u8]) -> Option<Promise> {
+    let whole = argument.starts_with(b"-") && argument.iter().all(|b| is_name(*b));
+    whole.then(|| Promise::of(argument)).flatten()
+}
+
+/// The end of an option that takes `user:password`, where that may begin:
+/// `-u`, `--user`, also behind curl's flags without values (`-sku`).
+pub(super) fn user_option(name: &[u8]) -> Option<usize> {
+    const LONG: [&[u8]; 5] = [b"--user", b"--proxy-user", b"--auth", b"--http-auth", b"--tlsuser"];
+    if LONG.contains(&name) {
+        return Some(name.len());
+    }
+    let cluster = name.strip_prefix(b"-")?;
+    let flags = cluster.iter().take_while(|b| b"sSkLfivgIOJN".contains(b)).count();
+    matches!(cluster.get(flags), Some(b'u' | b'U')).then_some(flags + 2)
+}
+
+/// Where the password of `user:password` begins. No such pair: an address, a
+/// date's format, a path, and the numbers of a user and a group.
+pub(super) fn password_of(value: &[u8]) -> Option<usize> {
+    const LONGEST_ID: usize = 7;
+    let colon = value.iter().position(|b| *b == b':')?;
+    let (user, password) = (&value[..colon], &value[colon + 1..]);
+    let id = |text: &[u8]| text.len() <= LONGEST_ID && text.iter().all(u8::is_ascii_digit);
+    let none = user.is_empty()
+        || password.is_empty()
+        || password.starts_with(b"//")
+        || matches!(user[0], b'+' | b'/')
+        || id(user) && id(password);
+    (!none).then_some(colon + 1)
+}
+
+/// Whether a name's value follows its colon even without a blank.
+pub(super) fn header(name: &[u8]) -> Option<Header> {
+    const ALWAYS: [&[u8]; 4] = [b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"];
+    const TIGHT: [&[u8]; 8] = [
+        b"api-key",
+        b"apikey",
+        b"private-token",
+        b"job-token",
+        b"deploy-token",
+        b"auth-token",
+        b"access-token",
+        // openssl's `pass:PASSWORD`.
+        b"pass",
+    ];
+    let lower = name.to_ascii_lowercase();
+    let bare = lower.strip_prefix(b"-h").unwrap_or(&lower);
+    if ALWAYS.contains(&bare) {
+        Some(Header::Always)
+    } else if TIGHT.contains(&bare) || bare.starts_with(b"x-") && is_secret_name(bare) {
+        Some(Header::Tight)
+    } else {
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    /// A secret by itself.
+    Always,
+    /// Elsewhere `name:value` is more often a path, a port or a tag.
+    Tight,
+}
+
+/// A program with a short option for a password. Elsewhere these letters mean
+/// ports, parents and paths.
+#[derive(Debug)]
+pub(super) struct Program {
+    names: &'static [&'static str],
+    pub option: [u8; 2],
+    /// The password may be the next argument.
+    pub apart: bool,
+    /// What follows its options is another program with options of its own.
+    pub wraps: bool,
+}
+
+const PROGRAMS: [Program; 7] = [
+    // `-p db` asks for the password.
+    program(
+        &[
+            "mysql",
+            "mysqldump",
+            "mysqladmin",
+            "mysqlimport",
+            "mysqlshow",
+            "mysqlcheck",
+            "mysqlbinlog",
+            "mysqlslap",
+            "mariadb",
+            "mariadb-dump",
+            "mariadb-admin",
+            "mariadb-import",
+            "mariadb-check",
+            "7z",
+            "7za",
+            "7zr",
+            "rar",
+            "unrar",
+        ],
+        *b"-p",
+        false,
+    ),
+    Program { names: &["sshpass"], option: *b"-p", apart: true, wraps: true },
+    // `docker login`, `az login`, …
+    program(&["login", "mongo", "mongosh", "mongodump", "mongorestore"], *b"-p", true),
+    program(
+        &["zip", "unzip", "sqlcmd", "bcp", "ipmitool", "mosquitto_pub", "mosquitto_sub"],
+        *b"-P",
+        true,
+    ),
+    program(&["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"], *b"-w", true),
+    program(&["redis-cli"], *b"-a", true),
+    program(&["http", "https", "xh"], *b"-a", true),
+];
+
+const fn program(names: &'static [&'static str], option: [u8; 2], apart: bool) -> Program {
+    Program { names, option, apart, wraps: false }
+}
+
+impl Program {
+    pub fn of(word: &[u8]) -> Option<&'static Program> {
+        let name = word.rsplit(|b| *b == b'/').next().unwrap_or(word);
+        PROGRAMS.iter().find(|program| program.names.iter().any(|one| one.as_bytes() == name))
+    }
+}
+
+pub(super) fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for name in ["DB_PASS", "--pass", "-pass", "SSHPASS", "--admin-pass", "dbPass"] {
+            assert_eq!(Promise::of(name.as_bytes()), Some(Promise::Pass), "{name}");
+        }
+        for name in ["PASSWD", "--passwd", "MYSQL_PWD", "DB_PWD", "api-key"] {
+            assert_eq!(Promise::of(name.as_bytes()), Some(Promise::Sure), "{name}");
+        }
+        for name in [
+            "PWD",
+            "pwd",
+            "OLDPWD",
+            "BYPASS",
+            "compass",
+            "--pass-through",
+            "PASS_FILENAMES",
+            "--no-password",
+            "--ask-become-pass",
+            "passed",
+            "passenger",
+            "",
+            "-",
+        ] {
+            assert_eq!(Promise::of(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn pairs() {
+        for value in ["admin:s", "a/b:s", "joe+x@h:s", "admin:1234", "a:b:c"] {
+            assert!(password_of(value.as_bytes()).is_some(), "{value}");
+        }
+        for value in ["origin", "1000:1000", "+%H:%M", "https://h:80/", "/a:/b", "a:", ":b", ""] {
+            assert!(password_of(value.as_bytes()).is_none(), "{value}");
+        }
+    }
+}
