@@ -6,12 +6,17 @@
 //! the first leaves a note for the second: an effect is recorded when both
 //! speak of the same directory entry.
 
+use core::mem::offset_of;
+
 use aya_ebpf::{
     macros::{lsm, map},
     maps::HashMap,
     programs::LsmContext,
 };
-use effectgate_common::{maps::class, wire::op};
+use effectgate_common::{
+    maps::class,
+    wire::{FileObject, op},
+};
 
 use crate::{
     emit,
@@ -118,7 +123,7 @@ macro_rules! effects {
         $(#[lsm(hook = $hook)]
         pub fn $name(ctx: LsmContext) -> i32 {
             if let Some(job) = scope::current_job() {
-                settle(job, op::$op, ctx.arg($entry));
+                settle(job, op::$op, ctx.arg($entry), Node::NONE);
             }
             given(&ctx, $given)
         })*
@@ -127,7 +132,6 @@ macro_rules! effects {
 
 effects! {
     "inode_create" inode_create CREATE entry 1 given 3;
-    "inode_mknod" inode_mknod CREATE entry 1 given 4;
     "inode_mkdir" inode_mkdir MKDIR entry 1 given 3;
     "inode_symlink" inode_symlink SYMLINK entry 1 given 3;
     "inode_link" inode_link LINK entry 0 given 3;
@@ -136,10 +140,30 @@ effects! {
     "inode_rmdir" inode_rmdir RMDIR entry 1 given 2;
 }
 
+/// What a new node will be: it has no inode yet that says so.
+#[derive(Clone, Copy)]
+struct Node {
+    mode: u32,
+    dev: u32,
+}
+
+impl Node {
+    const NONE: Node = Node { mode: 0, dev: 0 };
+}
+
+#[lsm(hook = "inode_mknod")]
+pub fn inode_mknod(ctx: LsmContext) -> i32 {
+    if let Some(job) = scope::current_job() {
+        let node = Node { mode: ctx.arg::<u32>(2) & 0xffff, dev: ctx.arg(3) };
+        settle(job, op::CREATE, ctx.arg(1), node);
+    }
+    given(&ctx, 4)
+}
+
 /// Records the effect that the thread's note announced. An exchange of two
 /// names comes as two renames, either of which settles it.
 #[inline(always)]
-fn settle(job: u64, op: u16, dentry: Ptr) {
+fn settle(job: u64, op: u16, dentry: Ptr, node: Node) {
     let tid = scope::tid();
     // SAFETY: only this thread writes its note.
     let Some(pending) = (unsafe { PENDING.get(tid) }).copied() else { return };
@@ -157,6 +181,10 @@ fn settle(job: u64, op: u16, dentry: Ptr) {
         object::NO_NAME,
         job,
     );
+    if node.mode != 0 {
+        record.put(offset_of!(FileObject, mode), node.mode);
+        record.put(offset_of!(FileObject, rdev), node.dev);
+    }
     if pending.other == 0 {
         object::none(record, Place::OTHER);
     } else {

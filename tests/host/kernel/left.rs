@@ -62,7 +62,7 @@ fn nodes_that_lead_nowhere() {
     watched::trigger(&scene, ["mknod-character", text(&whiteout), "0:0"]).assert_pass();
 }
 
-/// The kernel itself writes a core file, past every hook.
+/// The kernel itself writes a core file, through no system call.
 #[test]
 fn core_file() {
     let scene = Scene::new();
@@ -82,7 +82,12 @@ fn core_file() {
         return;
     }
     let outcome = watched::trigger(&scene, dumps);
-    outcome.assert_indeterminate();
+    if gate::on_tracepoints() {
+        outcome.assert_indeterminate();
+    } else {
+        // The kernel opens the file in the name of the process.
+        outcome.assert_fail();
+    }
     let silent = ["sequence", "chdir", text(&outside), ",", "kill-self", "9"];
     let outcome = watched::trigger(&scene, silent);
     assert_eq!(outcome.verdict()["verdict"], "pass", "{}", outcome.story());
