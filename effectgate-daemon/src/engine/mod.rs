@@ -3,8 +3,10 @@
 //! one job; the daemon is this engine with a socket.
 
 mod canary;
+mod end;
 mod job;
 mod roots;
+mod start;
 mod work;
 
 use std::{

@@ -1,19 +1,17 @@
 //! The engine's thread.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{
-        Backend, Class, Event, Input, JobId, Known, Mode, Notice, Stage, Started, UnixNanos, What,
-    },
+    input::{Backend, Class, Event, Input, JobId, Notice, Stage, UnixNanos},
     pin, step,
 };
 use rustix::{
@@ -22,16 +20,16 @@ use rustix::{
 };
 
 use super::{
-    Config, Finish, JobSpec, Left, Request,
+    Config, Finish, Left, Request,
     canary::{self, Canary},
     coverage,
     job::Job,
-    roots::{Roots, warn},
+    roots::Roots,
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
     run::cgroup,
-    sinks::{evidence::Evidence, metrics::Metrics},
+    sinks::metrics::Metrics,
 };
 
 /// How long events may lie in the ring while little is going on.
@@ -40,23 +38,21 @@ const NAP: Duration = Duration::from_millis(5);
 const TICK: Duration = Duration::from_secs(1);
 /// Canaries that may get lost in a full ring before that counts as a failure.
 const CANARIES: usize = 3;
-/// How long killed processes may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Work {
-    kernel: Kernel,
-    attributor: Attributor,
-    state: State,
-    roots: Roots,
-    jobs: BTreeMap<JobId, Job>,
-    last: JobId,
+    pub(super) kernel: Kernel,
+    pub(super) attributor: Attributor,
+    pub(super) state: State,
+    pub(super) roots: Roots,
+    pub(super) jobs: BTreeMap<JobId, Job>,
+    pub(super) last: JobId,
     canary: Option<Canary>,
     /// When a canary was last heard, and in which classes.
     heard: Option<(Instant, Vec<Class>)>,
-    metrics: Arc<Metrics>,
-    host: String,
-    release: String,
-    programs: String,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) host: String,
+    pub(super) release: String,
+    pub(super) programs: String,
     ticked: Instant,
     /// Records that could not be decoded, not yet reported.
     garbled: u64,
@@ -144,7 +140,7 @@ impl Work {
     }
 
     /// Until something is in the ring or at the door, `nap` at most.
-    fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
+    pub(super) fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
         let mut fds = vec![PollFd::from_borrowed_fd(self.kernel.ring_fd(), PollFlags::IN)];
         fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
         let nap = nap.map(timespec);
@@ -155,7 +151,7 @@ impl Work {
     }
 
     /// Takes what is in the ring; returns how many records there were.
-    fn drain(&mut self) -> usize {
+    pub(super) fn drain(&mut self) -> usize {
         let mut events: Vec<Event> = Vec::new();
         let mut count = 0;
         // Bounded, so that requests and ticks get their turn under load.
@@ -178,11 +174,11 @@ impl Work {
     }
 
     /// By the same clock as events: boot time and one offset.
-    fn now(&self) -> UnixNanos {
+    pub(super) fn now(&self) -> UnixNanos {
         self.attributor.time(nanos(clock_gettime(ClockId::Boottime)))
     }
 
-    fn event(&mut self, event: Event) {
+    pub(super) fn event(&mut self, event: Event) {
         if event.job == canary::JOB {
             if let Some(canary) = &mut self.canary {
                 canary.hear(&event);
@@ -192,7 +188,7 @@ impl Work {
         self.step(Input::Event(event));
     }
 
-    fn step(&mut self, input: Input) -> Option<Verdict> {
+    pub(super) fn step(&mut self, input: Input) -> Option<Verdict> {
         let Output { records, verdict, ignored } = step(&mut self.state, input);
         if ignored {
             self.metrics.ignored();
@@ -210,7 +206,7 @@ impl Work {
     ///
     /// # Errors
     /// When they are not.
-    fn fresh_canary(&mut self) -> Result<Vec<Class>> {
+    pub(super) fn fresh_canary(&mut self) -> Result<Vec<Class>> {
         let mut missing = Vec::new();
         // One whose records were lost in a full ring proves nothing either way.
         for _ in 0..CANARIES {
@@ -234,7 +230,7 @@ impl Work {
     }
 
     /// As [`Work::fresh_canary`], unless that has just been done.
-    fn recent_canary(&mut self) -> Result<Vec<Class>> {
+    pub(super) fn recent_canary(&mut self) -> Result<Vec<Class>> {
         match &self.heard {
             Some((at, seen)) if at.elapsed() < TICK => Ok(seen.clone()),
             _ => self.fresh_canary(),
@@ -258,218 +254,6 @@ impl Work {
         self.kernel.lost(canary::JOB).map_or(0, |lost| lost.iter().map(|(_, count)| count).sum())
     }
 
-    fn start(&mut self, spec: JobSpec) -> Result<JobId> {
-        self.last += 1;
-        let id = self.last;
-        let result = self.try_start(id, spec);
-        if result.is_err() {
-            self.forget(id);
-        }
-        result.map(|()| id)
-    }
-
-    fn try_start(&mut self, id: JobId, spec: JobSpec) -> Result<()> {
-        let cgroup_id = proc::cgroup_id(&spec.cgroup)
-            .with_context(|| format!("no cgroup {}", spec.cgroup.display()))?;
-        let nested = |job: &&Job| {
-            job.cgroup.starts_with(&spec.cgroup) || spec.cgroup.starts_with(&job.cgroup)
-        };
-        if let Some(other) = self.jobs.values().find(nested) {
-            bail!(
-                "the cgroup {} and that of job {}, {}, lie one in the other: a process belongs to one job",
-                spec.cgroup.display(),
-                other.id,
-                other.cgroup.display()
-            );
-        }
-        let backend = self.backend();
-        if let Some((class, has)) = coverage(backend).below(spec.min_coverage).next() {
-            bail!(
-                "the {} backend has coverage `{}` for class {}, less than the `{}` that is wanted: \
-                 choose another backend or a lower --min-coverage",
-                backend.name(),
-                has.name(),
-                class.name(),
-                spec.min_coverage.name()
-            );
-        }
-        let entries = spec.policy.roots.entries.iter().enumerate();
-        let wanted: Vec<_> = entries
-            .map(|(index, entry)| (entry.value.clone().into(), Some(index)))
-            .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
-            .collect();
-        let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
-        if let Some(file) = &spec.metrics_file {
-            self.roots.keep_out(file)?;
-        }
-        let seen = self.recent_canary()?;
-        let evidence = match &spec.evidence {
-            Some(dir) => {
-                self.roots.keep_out(dir)?;
-                let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-                Some(Evidence::create(dir, &spec.policy_bytes, note)?)
-            }
-            None => None,
-        };
-        let ts = self.now();
-        self.attributor.start(id, roots.clone());
-        self.kernel.loss_counters(id, true)?;
-        self.jobs.insert(
-            id,
-            Job {
-                id,
-                name: spec.name.clone(),
-                policy: spec.policy.id.clone(),
-                cgroup: spec.cgroup.clone(),
-                cgroup_id,
-                started: ts,
-                evidence,
-                reported: Vec::new(),
-                records: 0,
-                violations: 0,
-                lost: 0,
-                failed: None,
-            },
-        );
-        // From here on what enters the cgroup is the job; what is in it already
-        // is looked up, and what it does meanwhile waits in the ring.
-        self.kernel.adopt_cgroup(cgroup_id, id)?;
-        let members = proc::members(&spec.cgroup)
-            .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
-        let mut processes: Vec<Known> = Vec::new();
-        let mut env = Vec::new();
-        let mut unread = Vec::new();
-        for pid in members {
-            let threads = proc::threads(pid);
-            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
-                self.kernel.label(tid, id)?;
-            }
-            processes.push(proc::known(pid));
-            match proc::env_names(pid) {
-                Some(names) => env.extend(names),
-                None if proc::process_of(pid).is_none() => {}
-                None => unread.push(pid),
-            }
-        }
-        env.sort();
-        env.dedup();
-        self.step(Input::Started(Box::new(Started {
-            job: id,
-            ts,
-            boot_offset: self.attributor.time(0),
-            name: spec.name,
-            policy: spec.policy,
-            note: spec.note.map(|(note, _)| note),
-            host: self.host.clone(),
-            kernel: self.release.clone(),
-            backend,
-            coverage: coverage(backend),
-            min_coverage: spec.min_coverage,
-            mode: Mode::Observe,
-            programs: self.programs.clone(),
-            argv: spec.argv,
-            cgroup: spec.cgroup.display().to_string(),
-            roots,
-            hosts: spec.hosts,
-            streams: spec.streams,
-            terminals: spec.terminals,
-            env,
-            processes,
-        })));
-        self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
-        self.step(Input::Launched { job: id, ts: self.now() });
-        for pid in unread {
-            // There, but what it holds cannot be told.
-            let what = What::Env { names: Vec::new(), complete: false };
-            let comm = proc::known(pid).comm;
-            let event = Event { ts: self.now(), job: id, pid, tid: pid, uid: 0, comm, what };
-            self.step(Input::Event(event));
-        }
-        self.metrics.jobs(self.jobs.len());
-        Ok(())
-    }
-
-    fn finish(&mut self, finish: Finish) -> Result<Verdict> {
-        let Finish { job: id, exit, mut notices, left } = finish;
-        ensure!(self.jobs.contains_key(&id), "no job {id} is being watched");
-        if let Left::Killed { spared } = left {
-            match self.end(id, &spared) {
-                Ok(0) => {}
-                Ok(killed) => notices.push(Notice::Leftovers { killed }),
-                Err(error) => notices.push(Notice::Stopped { why: format!("{error:#}") }),
-            }
-        }
-        // Heard after everything that the job did, and a proof that hooks fired
-        // to the end.
-        if let Err(error) = self.fresh_canary() {
-            notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
-        }
-        let mut rest = Vec::new();
-        self.attributor.flush(id, &mut rest);
-        for event in rest {
-            self.event(event);
-        }
-        self.losses(id);
-        for notice in notices {
-            self.step(Input::Notice { job: id, ts: self.now(), notice });
-        }
-        let verdict = self.step(Input::Finished { job: id, ts: self.now(), exit });
-        let job = self.forget(id).context("the job was just there")?;
-        let verdict = verdict.context("the pipeline gave no verdict")?;
-        if let Some(why) = job.failed {
-            bail!("{why}: there is no whole evidence, and so no verdict");
-        }
-        if let Some(evidence) = job.evidence {
-            evidence.close(&verdict)?;
-        }
-        self.metrics.verdict(&verdict);
-        Ok(verdict)
-    }
-
-    /// Kills the job's processes wherever they went, all but those spared;
-    /// returns how many there were.
-    fn end(&mut self, id: JobId, spared: &[u32]) -> Result<u32> {
-        let until = Instant::now() + PATIENCE;
-        let mut killed = BTreeSet::new();
-        loop {
-            let left: BTreeSet<u32> = self
-                .kernel
-                .labelled(id)?
-                .into_iter()
-                .filter_map(proc::process_of)
-                .filter(|pid| !spared.contains(pid))
-                .collect();
-            if left.is_empty() {
-                return Ok(killed.len() as u32);
-            }
-            ensure!(Instant::now() < until, "processes of the job do not die: {left:?}");
-            for pid in &left {
-                proc::kill(*pid);
-            }
-            killed.extend(left);
-            if self.drain() == 0 {
-                self.rest(None, Some(Duration::from_millis(1)));
-            }
-        }
-    }
-
-    /// Undoes what a start did.
-    fn forget(&mut self, id: JobId) -> Option<Job> {
-        self.roots.release(&mut self.kernel, id);
-        self.attributor.finish(id);
-        warn(self.kernel.loss_counters(id, false));
-        let job = self.jobs.remove(&id);
-        if let Some(job) = &job {
-            warn(self.kernel.forget_cgroup(job.cgroup_id));
-        }
-        match self.kernel.labelled(id) {
-            Ok(tids) => tids.into_iter().for_each(|tid| warn(self.kernel.unlabel(tid))),
-            Err(error) => warn(Err(error)),
-        }
-        self.metrics.jobs(self.jobs.len());
-        job
-    }
-
     fn tick(&mut self) {
         self.ticked = Instant::now();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
@@ -482,7 +266,7 @@ impl Work {
     }
 
     /// Turns counted losses into a gap record.
-    fn losses(&mut self, id: JobId) {
+    pub(super) fn losses(&mut self, id: JobId) {
         let lost = match self.kernel.lost(id) {
             Ok(lost) => lost,
             Err(error) => {

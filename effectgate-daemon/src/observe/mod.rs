@@ -5,5 +5,6 @@ pub mod btf;
 pub mod decode;
 pub mod kernel;
 mod links;
+mod load;
 pub mod proc;
 mod resolve;

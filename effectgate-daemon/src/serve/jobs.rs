@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream, unix::UCred},
-    sync::Semaphore,
-    task::JoinSet,
     time::timeout,
 };
 
-use super::protocol::{Answer, REQUEST_MAX, Request, Start};
+use super::{
+    clients,
+    protocol::{Answer, REQUEST_MAX, Request, Start},
+};
 use crate::{
     engine::{Engine, Finish, JobSpec, Left, resolve},
     exit,
@@ -31,13 +32,8 @@ use crate::{
     report,
 };
 
-/// Clients that may be talking at once.
-const CLIENTS: usize = 64;
 /// How long a client may take to ask, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Before a connection is tried again that could not be accepted.
-const RETRY: Duration = Duration::from_millis(100);
 
 /// Bytes of a request that are read from somebody who may ask nothing.
 const STRANGER_MAX: u64 = 64 << 10;
@@ -70,43 +66,17 @@ pub fn bind(path: &Path) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers until the socket fails.
+/// Answers for ever.
 ///
 /// # Errors
-/// When no more connections can be accepted.
+/// When answering a client panics.
 pub async fn serve(listener: UnixListener, jobs: Arc<Jobs>) -> Result<()> {
-    let places = Arc::new(Semaphore::new(CLIENTS));
-    let mut peers = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                let stream = match accepted {
-                    Ok((stream, _)) => stream,
-                    // Out of descriptors or memory: that passes, the daemon stays.
-                    Err(error) => {
-                        tracing::warn!("the job socket: {error}");
-                        tokio::time::sleep(RETRY).await;
-                        continue;
-                    }
-                };
-                let place = Arc::clone(&places).try_acquire_owned();
-                let Ok(place) = place else {
-                    tracing::warn!("more than {CLIENTS} clients at once; one was turned away");
-                    continue;
-                };
-                let jobs = Arc::clone(&jobs);
-                peers.spawn(async move {
-                    let _place = place;
-                    converse(stream, jobs).await
-                });
-            }
-            Some(ended) = peers.join_next() => match ended {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!("a client left without its answer: {error:#}"),
-                Err(error) => bail!("answering a client failed: {error}"),
-            }
-        }
-    }
+    clients::serve(
+        "the job socket",
+        async || listener.accept().await.map(|(stream, _)| stream),
+        |stream| converse(stream, Arc::clone(&jobs)),
+    )
+    .await
 }
 
 async fn converse(stream: UnixStream, jobs: Arc<Jobs>) -> Result<()> {

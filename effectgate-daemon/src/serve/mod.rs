@@ -1,5 +1,6 @@
 //! The daemon's two ears: a Unix socket for jobs and HTTP for metrics.
 
+mod clients;
 pub mod config;
 pub mod http;
 pub mod jobs;

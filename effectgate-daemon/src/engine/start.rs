@@ -1,0 +1,141 @@
+//! How a job starts: everything that can be refused comes before anything that
+//! is kept.
+
+use anyhow::{Context, Result, bail};
+use effectgate_core::input::{Event, Input, JobId, Known, Mode, Started, What};
+
+use super::{JobSpec, coverage, job::Job, work::Work};
+use crate::{observe::proc, sinks::evidence::Evidence};
+
+impl Work {
+    pub(super) fn start(&mut self, spec: JobSpec) -> Result<JobId> {
+        self.last += 1;
+        let id = self.last;
+        let result = self.try_start(id, spec);
+        if result.is_err() {
+            self.forget(id);
+        }
+        result.map(|()| id)
+    }
+
+    fn try_start(&mut self, id: JobId, spec: JobSpec) -> Result<()> {
+        let cgroup_id = proc::cgroup_id(&spec.cgroup)
+            .with_context(|| format!("no cgroup {}", spec.cgroup.display()))?;
+        let nested = |job: &&Job| {
+            job.cgroup.starts_with(&spec.cgroup) || spec.cgroup.starts_with(&job.cgroup)
+        };
+        if let Some(other) = self.jobs.values().find(nested) {
+            bail!(
+                "the cgroup {} and that of job {}, {}, lie one in the other: a process belongs to one job",
+                spec.cgroup.display(),
+                other.id,
+                other.cgroup.display()
+            );
+        }
+        let backend = self.backend();
+        if let Some((class, has)) = coverage(backend).below(spec.min_coverage).next() {
+            bail!(
+                "the {} backend has coverage `{}` for class {}, less than the `{}` that is wanted: \
+                 choose another backend or a lower --min-coverage",
+                backend.name(),
+                has.name(),
+                class.name(),
+                spec.min_coverage.name()
+            );
+        }
+        let entries = spec.policy.roots.entries.iter().enumerate();
+        let wanted: Vec<_> = entries
+            .map(|(index, entry)| (entry.value.clone().into(), Some(index)))
+            .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
+            .collect();
+        let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
+        if let Some(file) = &spec.metrics_file {
+            self.roots.keep_out(file)?;
+        }
+        let seen = self.recent_canary()?;
+        let evidence = match &spec.evidence {
+            Some(dir) => {
+                self.roots.keep_out(dir)?;
+                let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
+                Some(Evidence::create(dir, &spec.policy_bytes, note)?)
+            }
+            None => None,
+        };
+        let ts = self.now();
+        self.attributor.start(id, roots.clone());
+        self.kernel.loss_counters(id, true)?;
+        self.jobs.insert(
+            id,
+            Job {
+                id,
+                name: spec.name.clone(),
+                policy: spec.policy.id.clone(),
+                cgroup: spec.cgroup.clone(),
+                cgroup_id,
+                started: ts,
+                evidence,
+                reported: Vec::new(),
+                records: 0,
+                violations: 0,
+                lost: 0,
+                failed: None,
+            },
+        );
+        // From here on what enters the cgroup is the job; what is in it already
+        // is looked up, and what it does meanwhile waits in the ring.
+        self.kernel.adopt_cgroup(cgroup_id, id)?;
+        let members = proc::members(&spec.cgroup)
+            .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
+        let mut processes: Vec<Known> = Vec::new();
+        let mut env = Vec::new();
+        let mut unread = Vec::new();
+        for pid in members {
+            let threads = proc::threads(pid);
+            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
+                self.kernel.label(tid, id)?;
+            }
+            processes.push(proc::known(pid));
+            match proc::env_names(pid) {
+                Some(names) => env.extend(names),
+                None if proc::process_of(pid).is_none() => {}
+                None => unread.push(pid),
+            }
+        }
+        env.sort();
+        env.dedup();
+        self.step(Input::Started(Box::new(Started {
+            job: id,
+            ts,
+            boot_offset: self.attributor.time(0),
+            name: spec.name,
+            policy: spec.policy,
+            note: spec.note.map(|(note, _)| note),
+            host: self.host.clone(),
+            kernel: self.release.clone(),
+            backend,
+            coverage: coverage(backend),
+            min_coverage: spec.min_coverage,
+            mode: Mode::Observe,
+            programs: self.programs.clone(),
+            argv: spec.argv,
+            cgroup: spec.cgroup.display().to_string(),
+            roots,
+            hosts: spec.hosts,
+            streams: spec.streams,
+            terminals: spec.terminals,
+            env,
+            processes,
+        })));
+        self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
+        self.step(Input::Launched { job: id, ts: self.now() });
+        for pid in unread {
+            // There, but what it holds cannot be told.
+            let what = What::Env { names: Vec::new(), complete: false };
+            let comm = proc::known(pid).comm;
+            let event = Event { ts: self.now(), job: id, pid, tid: pid, uid: 0, comm, what };
+            self.step(Input::Event(event));
+        }
+        self.metrics.jobs(self.jobs.len());
+        Ok(())
+    }
+}
