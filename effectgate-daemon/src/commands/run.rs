@@ -8,7 +8,7 @@ use effectgate_core::input::{JobId, Notice};
 use super::{policy, print_verdict};
 use crate::{
     cli::{Format, Mode, Run},
-    engine::{Config, Engine, Finish, JobSpec, Left, resolve},
+    engine::{Config, Engine, Finish, JobSpec, Left},
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
     run::{
@@ -107,7 +107,6 @@ impl Prepared {
             metrics_file: args.metrics_file.clone(),
             streams: handed.files,
             terminals: handed.terminals,
-            hosts: resolve(&self.policy.policy),
         }
     }
 

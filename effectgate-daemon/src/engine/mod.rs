@@ -30,7 +30,7 @@ use effectgate_core::{
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::sinks::metrics::Metrics;
+use crate::{observe::links, sinks::metrics::Metrics};
 pub use canary::run_if_asked as run_if_canary;
 
 /// How the engine is to watch.
@@ -66,8 +66,16 @@ pub struct JobSpec {
     /// Files that the job was handed as standard streams.
     pub streams: Vec<(effectgate_core::input::Device, u64)>,
     pub terminals: Vec<effectgate_core::input::Device>,
-    /// What each host of the policy resolves to now ([`resolve`]).
-    pub hosts: Vec<Vec<IpAddr>>,
+}
+
+/// What is found out about a job's surroundings before the engine sees it: a
+/// resolver or a large tree may take its time, which is the caller's.
+#[derive(Debug)]
+struct Found {
+    /// What each host of the policy resolves to now.
+    hosts: Vec<Vec<IpAddr>>,
+    /// Symbolic links below the roots, for a backend that knows names only.
+    links: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A job as `list` and `status` show it.
@@ -88,7 +96,7 @@ pub struct JobStatus {
 
 /// What to ask of the engine; every request is answered.
 enum Request {
-    Start(Box<JobSpec>, Sender<Result<JobId>>),
+    Start(Box<JobSpec>, Found, Sender<Result<JobId>>),
     Finish(Finish, Sender<Result<Verdict>>),
     List(Sender<Vec<JobStatus>>),
     Stop,
@@ -169,7 +177,14 @@ impl Engine {
     /// When a root is not to be had, the backend's coverage is less than wanted,
     /// the canary is not seen, or the evidence directory cannot be written.
     pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
-        self.ask(|reply| Request::Start(Box::new(spec), reply))?
+        let roots: Vec<PathBuf> =
+            spec.policy.roots.entries.iter().map(|entry| entry.value.clone().into()).collect();
+        let names_only = coverage(self.backend).file == Coverage::Argument;
+        let found = Found {
+            hosts: resolve(&spec.policy),
+            links: if names_only { links::below(&roots) } else { Vec::new() },
+        };
+        self.ask(|reply| Request::Start(Box::new(spec), found, reply))?
     }
 
     /// Kills what is left of a job, wherever it went, and judges the job.
@@ -221,10 +236,8 @@ impl Drop for Engine {
 /// Requests that may wait for the engine.
 const REQUESTS: usize = 64;
 
-/// What each host of a policy resolves to now. A resolver may take its time,
-/// which is the caller's and not the engine's.
-#[must_use]
-pub fn resolve(policy: &Policy) -> Vec<Vec<IpAddr>> {
+/// What each host of a policy resolves to now.
+fn resolve(policy: &Policy) -> Vec<Vec<IpAddr>> {
     let mut hosts = vec![Vec::new(); policy.hosts.entries.len()];
     for (index, name) in policy.names_to_resolve() {
         match (name, 0).to_socket_addrs() {

@@ -4,21 +4,21 @@
 use anyhow::{Context, Result, bail};
 use effectgate_core::input::{Event, Input, JobId, Known, Mode, Started, What};
 
-use super::{JobSpec, coverage, job::Job, work::Work};
+use super::{Found, JobSpec, coverage, job::Job, work::Work};
 use crate::{observe::proc, sinks::evidence::Evidence};
 
 impl Work {
-    pub(super) fn start(&mut self, spec: JobSpec) -> Result<JobId> {
+    pub(super) fn start(&mut self, spec: JobSpec, found: Found) -> Result<JobId> {
         self.last += 1;
         let id = self.last;
-        let result = self.try_start(id, spec);
+        let result = self.try_start(id, spec, found);
         if result.is_err() {
             self.forget(id);
         }
         result.map(|()| id)
     }
 
-    fn try_start(&mut self, id: JobId, spec: JobSpec) -> Result<()> {
+    fn try_start(&mut self, id: JobId, spec: JobSpec, found: Found) -> Result<()> {
         let cgroup_id = proc::cgroup_id(&spec.cgroup)
             .with_context(|| format!("no cgroup {}", spec.cgroup.display()))?;
         let nested = |job: &&Job| {
@@ -62,7 +62,7 @@ impl Work {
             None => None,
         };
         let ts = self.now();
-        self.attributor.start(id, roots.clone());
+        self.attributor.start(id, roots.clone(), found.links);
         self.kernel.loss_counters(id, true)?;
         self.jobs.insert(
             id,
@@ -120,7 +120,7 @@ impl Work {
             argv: spec.argv,
             cgroup: spec.cgroup.display().to_string(),
             roots,
-            hosts: spec.hosts,
+            hosts: found.hosts,
             streams: spec.streams,
             terminals: spec.terminals,
             env,

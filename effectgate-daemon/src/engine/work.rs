@@ -116,8 +116,8 @@ impl Work {
             let drained = self.drain();
             while let Ok(request) = inbox.try_recv() {
                 match request {
-                    Request::Start(spec, reply) => {
-                        let _ = reply.send(self.start(*spec));
+                    Request::Start(spec, found, reply) => {
+                        let _ = reply.send(self.start(*spec, found));
                     }
                     Request::Finish(finish, reply) => {
                         let _ = reply.send(self.finish(finish));

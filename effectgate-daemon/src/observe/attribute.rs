@@ -11,8 +11,8 @@ use effectgate_common::wire::{
     obj, op,
 };
 use effectgate_core::input::{
-    Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root, RootMatch,
-    UnixNanos, What,
+    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root,
+    RootMatch, UnixNanos, What,
 };
 
 use super::{
@@ -113,9 +113,9 @@ impl Attributor {
         boot.wrapping_add(self.offset)
     }
 
-    /// The job's roots, for what is known only by arguments.
-    pub fn start(&mut self, job: JobId, roots: Vec<Root>) {
-        self.resolver.start(job, roots);
+    /// The job's roots and the links below them, for what is known only by arguments.
+    pub fn start(&mut self, job: JobId, roots: Vec<Root>, links: Vec<(Bytes, Bytes)>) {
+        self.resolver.start(job, roots, links);
     }
 
     /// Forgets a job.
@@ -487,7 +487,7 @@ mod tests {
         ) {
             let mut attributor = Attributor::new(offset);
             let root = Root { id: 1, path: b"/srv".to_vec(), entry: None };
-            attributor.start(1, vec![root]);
+            attributor.start(1, vec![root], Vec::new());
             let mut out = Vec::new();
             for bytes in &records {
                 if let Ok(record) = decode(bytes) {

@@ -4,7 +4,7 @@ pub mod attribute;
 pub mod btf;
 pub mod decode;
 pub mod kernel;
-mod links;
+pub mod links;
 mod load;
 pub mod proc;
 mod resolve;

@@ -69,9 +69,11 @@ impl View {
 }
 
 impl Resolver {
-    pub fn start(&mut self, job: JobId, roots: Vec<Root>) {
+    /// `links`: what lies below the roots already ([`super::links::below`]).
+    pub fn start(&mut self, job: JobId, roots: Vec<Root>, links: Vec<(Bytes, Bytes)>) {
         let mounts = roots.iter().filter_map(|root| mount_of(&root.path)).collect();
-        self.jobs.insert(job, Ground { roots, mounts, ..Ground::default() });
+        let links = Links::with(links);
+        self.jobs.insert(job, Ground { roots, mounts, links, ..Ground::default() });
     }
 
     pub fn finish(&mut self, job: JobId) {
@@ -364,7 +366,8 @@ mod tests {
         fs::write(dir.path().join("file"), "").expect("it is ours");
         let path = fs::canonicalize(dir.path()).expect("it is there").into_os_string().into_vec();
         let mut resolver = Resolver::default();
-        resolver.start(JOB, vec![Root { id: 4, path: path.clone(), entry: Some(0) }]);
+        let root = Root { id: 4, path: path.clone(), entry: Some(0) };
+        resolver.start(JOB, vec![root], Vec::new());
         (resolver, dir, path)
     }
 

@@ -26,7 +26,7 @@ use super::{
     protocol::{Answer, REQUEST_MAX, Request, Start},
 };
 use crate::{
-    engine::{Engine, Finish, JobSpec, Left, resolve},
+    engine::{Engine, Finish, JobSpec, Left},
     exit,
     observe::proc,
     report,
@@ -157,7 +157,6 @@ impl Jobs {
         let evidence = self.state_dir.join("jobs").join(&name);
         let job = self.engine.start_job(JobSpec {
             name: name.clone(),
-            hosts: resolve(&policy),
             policy,
             policy_bytes: bytes,
             note,

@@ -123,6 +123,21 @@ games! {
     old_link_that_was_moved
         "rename {root}/to-outside {root}/m , unlink {root}/m/file"
         lsm Hit("{outside}/file"), tracepoint Hit("{outside}/file");
+    old_link_that_was_removed
+        "unlink {root}/to-outside/file , unlink {root}/to-outside"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
+    old_link_that_was_replaced
+        "unlink {root}/to-outside/file , unlink {root}/to-outside , mkdir {root}/to-outside"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
+    old_link_that_was_moved_and_replaced
+        "rename {root}/to-outside {root}/m , unlink {root}/m/file , unlink {root}/m , mkdir {root}/m"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
+    old_link_that_was_changed_and_removed
+        "chmod {root}/old , unlink {root}/old"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
+    old_link_that_was_truncated_and_replaced
+        "truncate {root}/old , rename {root}/other {root}/old"
+        lsm Hit("{outside}/file"), tracepoint NotPass;
 
     // Where no link is, there is none.
     recursive_removal_of_a_tree
@@ -188,6 +203,7 @@ fn stage(words: &str) -> (Stage, String) {
         scene.allow(|envelope| envelope["allowed_roots"] = json!([link]));
     }
     let root = scene.root();
+    std::os::unix::fs::symlink("../outside/file", root.join("old")).expect("symlink");
     let look = scene.outside().join("look");
     let inner = look.join(root.strip_prefix("/").expect("absolute"));
     std::fs::create_dir_all(inner).expect("mkdir");
