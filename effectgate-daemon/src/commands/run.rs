@@ -3,6 +3,7 @@
 use std::{os::unix::ffi::OsStringExt, path::PathBuf};
 
 use anyhow::{Result, bail, ensure};
+use clap::ValueEnum;
 use effectgate_core::input::{JobId, Notice};
 
 use super::{policy, print_verdict};
@@ -64,7 +65,9 @@ struct Prepared {
 impl Prepared {
     fn new(args: &Run) -> Result<Prepared> {
         if args.mode != Mode::Observe {
-            bail!("mode {:?} is not to be had in this version; use --mode observe", args.mode);
+            let mode = args.mode.to_possible_value();
+            let mode = mode.as_ref().map_or("other than observe", |value| value.get_name());
+            bail!("mode {mode} is not to be had in this version: use --mode observe");
         }
         let policy = policy::load(&args.policy)?;
         ensure!(
