@@ -1,6 +1,6 @@
-//! The hook table: the one source for what is attached where. Attachment,
-//! feature probes, the document of hooks (`cargo xtask schema`) and the list
-//! of cases that the kernel tests must have all derive from it.
+//! The hook table: the one source for what is attached where. Attachment, the
+//! document of hooks (`cargo xtask schema`) and the list of cases that the
+//! kernel tests must have all derive from it.
 
 /// Where a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum On {
     TracePoint,
 }
 
-/// What a hook serves; the metric label of its effects.
+/// What a hook serves, for the document of hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
     /// Which tasks belong to a job.

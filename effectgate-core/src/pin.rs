@@ -103,7 +103,8 @@ pub fn verify(found: &str, pinned: &str, note: Option<&ReviewNote>) -> Result<()
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// A digest's bytes as text, lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.

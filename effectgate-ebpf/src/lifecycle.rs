@@ -264,8 +264,8 @@ fn attached(destination: Ptr, task: Ptr, whole: bool) -> Option<(u32, u64)> {
             } else {
                 emit::lost(job, class::GUARD);
             }
-            if whole {
-                label_threads(task, job)?;
+            if whole && label_threads(task, job).is_none() {
+                emit::lost(job, class::GUARD);
             }
         }
         Some(label) if label.job != job && label.job != REGISTRAR_JOB => {
@@ -281,21 +281,22 @@ struct Threads {
     head: u64,
     node: u64,
     job: u64,
+    /// The walk came back to the head.
+    done: bool,
 }
 
 /// Threads of one process that are followed.
 const THREADS_MAX: u32 = 65536;
 
-/// Labels every thread of the process; counts a loss when it has too many.
+/// Labels every thread of the process; `None` when not all could be found,
+/// because they are too many or cannot be read.
 #[inline(always)]
 fn label_threads(task: Ptr, job: u64) -> Option<()> {
     let head = follow(task, &OFF_TASK_SIGNAL)?.wrapping_add(offset(&OFF_SIGNAL_THREADS));
-    let mut threads = Threads { head: head as u64, node: head as u64, job };
+    let mut threads = Threads { head: head as u64, node: head as u64, job, done: false };
     repeat(THREADS_MAX, label_thread, &mut threads);
-    if threads.node != threads.head {
-        emit::lost(job, class::GUARD);
-    }
-    Some(())
+    // Every process has a thread, so the walk came round if it came back.
+    if threads.done { Some(()) } else { None }
 }
 
 extern "C" fn label_thread(_: u64, threads: *mut Threads) -> i64 {
@@ -306,11 +307,14 @@ extern "C" fn label_thread(_: u64, threads: *mut Threads) -> i64 {
     let Ok(node) = next else { return STOP };
     threads.node = node;
     if node == threads.head {
+        threads.done = true;
         return STOP;
     }
     let thread = (node as Ptr).wrapping_sub(offset(&OFF_TASK_THREADS));
-    if let Some(tid) = read::<u32>(thread, &OFF_TASK_PID) {
-        let _ = scope::assign_new(tid, threads.job);
+    let Some(tid) = read::<u32>(thread, &OFF_TASK_PID) else { return STOP };
+    // The one that was moved has its label already.
+    if !scope::assign_new(tid, threads.job) && scope::label(tid).is_none() {
+        emit::lost(threads.job, class::GUARD);
     }
     GO_ON
 }

@@ -21,7 +21,7 @@ const FMODE_WRITE: u32 = 0x2;
 const FMODE_PATH: u32 = 0x4000;
 const FMODE_CREATED: u32 = 0x10_0000;
 // include/uapi/asm-generic/fcntl.h
-const O_TRUNC: u32 = 0o1000;
+pub const O_TRUNC: u32 = 0o1000;
 /// Set on the file that a stacking file system (overlayfs) opens on its real
 /// layer, never on one that a task opens.
 const FMODE_NOACCOUNT: u32 = 0x2000_0000;

@@ -221,9 +221,11 @@ fn returned(call: &Call) {
             let flags = match call.nr {
                 nr::OPEN => b,
                 nr::OPENAT | nr::OPEN_BY_HANDLE_AT => c,
-                // `struct open_how` begins with them.
+                // `struct open_how` begins with them. What another thread took
+                // away meanwhile may have asked for anything.
                 // SAFETY: the helper checks the address.
-                nr::OPENAT2 => unsafe { bpf_probe_read_user(c as *const u64) }.unwrap_or(0),
+                nr::OPENAT2 => unsafe { bpf_probe_read_user(c as *const u64) }
+                    .unwrap_or(u64::from(open::O_TRUNC)),
                 _ => 0,
             };
             match descriptor(call.task, call.ret as u64) {

@@ -177,12 +177,10 @@ impl Engine {
     /// When a root is not to be had, the backend's coverage is less than wanted,
     /// the canary is not seen, or the evidence directory cannot be written.
     pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
-        let roots: Vec<PathBuf> =
-            spec.policy.roots.entries.iter().map(|entry| entry.value.clone().into()).collect();
         let names_only = coverage(self.backend).file == Coverage::Argument;
         let found = Found {
             hosts: resolve(&spec.policy),
-            links: if names_only { links::below(&roots) } else { Vec::new() },
+            links: if names_only { links::below(spec.policy.root_paths()) } else { Vec::new() },
         };
         self.ask(|reply| Request::Start(Box::new(spec), found, reply))?
     }

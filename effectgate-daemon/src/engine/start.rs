@@ -1,5 +1,5 @@
-//! How a job starts: everything that can be refused comes before anything that
-//! is kept.
+//! How a job starts. Its evidence is made last: a start that is refused leaves
+//! nothing behind, and can be tried again.
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::input::{Event, Input, JobId, Known, Mode, Started, What};
@@ -49,18 +49,10 @@ impl Work {
             .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
             .collect();
         let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
-        if let Some(file) = &spec.metrics_file {
-            self.roots.keep_out(file)?;
+        for path in spec.metrics_file.iter().chain(&spec.evidence) {
+            self.roots.keep_out(path)?;
         }
         let seen = self.recent_canary()?;
-        let evidence = match &spec.evidence {
-            Some(dir) => {
-                self.roots.keep_out(dir)?;
-                let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-                Some(Evidence::create(dir, &spec.policy_bytes, note)?)
-            }
-            None => None,
-        };
         let ts = self.now();
         self.attributor.start(id, roots.clone(), found.links);
         self.kernel.loss_counters(id, true)?;
@@ -73,7 +65,7 @@ impl Work {
                 cgroup: spec.cgroup.clone(),
                 cgroup_id,
                 started: ts,
-                evidence,
+                evidence: None,
                 reported: Vec::new(),
                 records: 0,
                 violations: 0,
@@ -103,6 +95,10 @@ impl Work {
         }
         env.sort();
         env.dedup();
+        if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
+            let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
+            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
+        }
         self.step(Input::Started(Box::new(Started {
             job: id,
             ts,

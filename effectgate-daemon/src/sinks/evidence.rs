@@ -82,7 +82,7 @@ impl Evidence {
     /// When they cannot be written.
     pub fn close(mut self, verdict: &Verdict) -> Result<()> {
         self.sync()?;
-        let digest = hex(&std::mem::take(&mut self.digest).finalize());
+        let digest = pin::hex(&std::mem::take(&mut self.digest).finalize());
         self.files.push(("events.jsonl", digest));
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');
@@ -110,11 +110,4 @@ impl Evidence {
 fn create(path: &Path) -> Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.with_context(|| format!("cannot create {}", path.display()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -70,3 +70,27 @@ fn job_in_a_job() {
         assert!(daemon.job(&["finish", &job]).status.success(), "{}", daemon.log());
     }
 }
+
+/// A job whose members cannot be told is refused late; the same name can still
+/// be used.
+#[test]
+fn refused_start_leaves_nothing() {
+    let daemon = Daemon::start();
+    let scene = Scene::new();
+    let parent = Cgroup::new();
+    let threaded = parent.below("threaded");
+    std::fs::write(threaded.path().join("cgroup.type"), "threaded").expect("cgroup v2");
+    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
+    let (path, envelope) = (text(threaded.path()), text(&scene.envelope()));
+    let words = ["start", "--cgroup", &path, "--envelope", &envelope, "--name", "again"];
+    let output = daemon.job(&words);
+    assert_eq!(output.status.code(), Some(122), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("cannot tell who is in"), "{said}");
+    let evidence = daemon.state().join("jobs/again");
+    assert!(!evidence.exists(), "{} is there", evidence.display());
+    let own = Cgroup::new();
+    let id = daemon.start_job("again", &scene.envelope(), &own);
+    assert_eq!(daemon.job(&["finish", &id]).status.code(), Some(0));
+    assert!(evidence.join("verdict.json").exists());
+}
