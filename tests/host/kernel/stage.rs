@@ -1,5 +1,6 @@
 //! Where a case is played: a scene, sockets, and the words filled in.
 
+use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,7 @@ const LOOPBACK: [&str; 4] = ["127.0.0.1:0", "127.0.0.2:0", "[::1]:0", "[::1]:0"]
 impl Stage {
     pub(crate) fn new(words: &str) -> Stage {
         let scene = Scene::new();
-        let tcp = LOOPBACK.map(|address| TcpListener::bind(address).expect("loopback is up"));
-        let udp = LOOPBACK.map(|address| UdpSocket::bind(address).expect("loopback is up"));
+        let (tcp, udp) = sockets();
         let cgroup = words.contains("{cgroup}").then(Cgroup::new);
         let stage = Stage { scene, tcp, udp, cgroup };
         let listed =
@@ -91,6 +91,22 @@ impl Stage {
             Effect::Exit => {
                 Expected { kind: "exec/exit".to_owned(), object: String::new(), other: None }
             }
+        }
+    }
+}
+
+/// Sockets of which no two have the same port. The kernel gives one number to
+/// a TCP and to a UDP socket without a thought, but an envelope speaks of ports
+/// alone: with a number twice, what is meant to be outside could be listed.
+fn sockets() -> ([TcpListener; 4], [UdpSocket; 4]) {
+    loop {
+        let tcp = LOOPBACK.map(|address| TcpListener::bind(address).expect("loopback is up"));
+        let udp = LOOPBACK.map(|address| UdpSocket::bind(address).expect("loopback is up"));
+        let tcp_ports = tcp.iter().map(|socket| socket.local_addr().expect("bound").port());
+        let udp_ports = udp.iter().map(|socket| socket.local_addr().expect("bound").port());
+        let ports: BTreeSet<u16> = tcp_ports.chain(udp_ports).collect();
+        if ports.len() == tcp.len() + udp.len() {
+            return (tcp, udp);
         }
     }
 }
