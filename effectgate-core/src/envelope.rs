@@ -7,7 +7,9 @@ use crate::fault::{Fault, Faults, quoted};
 use crate::form::Form;
 use crate::host::{self, Host};
 use crate::json::Pos;
-use crate::policy::{Entry, Kind, List, Network, Policy};
+use crate::policy::{
+    Entry, Key, Kind, List, Named, Network, Policy, Rights, RootRule, Roots, Tool,
+};
 
 const KEYS: [&str; 6] =
     ["envelope_id", "allowed_roots", "allowed_tools", "allowed_env", "allowed_hosts", "network"];
@@ -25,7 +27,7 @@ pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
     let hosts = list(&mut form, "allowed_hosts", host_entry);
     let network = network(&mut form);
     if let (Some(hosts), Some((at, mode))) = (&hosts, network) {
-        check_network(mode, hosts, at, &mut form.faults);
+        check_network(mode, &hosts.1, at, &mut form.faults);
     }
     match (id, roots, tools, env, hosts, network) {
         (Some(id), Some(roots), Some(tools), Some(env), Some(hosts), Some((at, network)))
@@ -36,15 +38,41 @@ pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
                 id,
                 sha256: crate::pin::digest(bytes),
                 file: file_name.to_owned(),
-                roots,
-                tools,
-                env,
-                hosts,
+                roots: written(roots),
+                binaries: None,
+                tools: listed("allowed_tools", tools),
+                env: listed("allowed_env", env),
+                hosts: listed("allowed_hosts", hosts),
                 network,
-                network_line: at.line,
+                network_key: Key { name: "network", line: at.line },
+                unix_sockets: List::new(Key { name: "network", line: at.line }, Vec::new()),
+                agent: None,
             })
         }
         _ => Err(form.faults.into_vec()),
+    }
+}
+
+/// A list's entries and the place of its key.
+type Read<T> = (Pos, Vec<Entry<T>>);
+
+fn listed<T: Named>(name: &'static str, (at, entries): Read<T>) -> List<T> {
+    List::new(Key { name, line: at.line }, entries)
+}
+
+/// An envelope asks where a job writes, and of nothing else below its roots.
+fn written((at, entries): Read<String>) -> Roots {
+    const NAME: &str = "allowed_roots";
+    let rule = |entry: Entry<String>| RootRule {
+        path: entry.value,
+        rights: Rights::WRITE,
+        key: Key { name: NAME, line: entry.line },
+        profile: false,
+    };
+    Roots {
+        entries: entries.into_iter().map(rule).collect(),
+        writes: Key { name: NAME, line: at.line },
+        reads: None,
     }
 }
 
@@ -55,7 +83,7 @@ fn list<T: Clone + Eq + Hash>(
     form: &mut Form,
     key: &str,
     read: fn(&str) -> Result<T, Bad>,
-) -> Option<List<T>> {
+) -> Option<Read<T>> {
     let (at, strings) = form.strings(key)?;
     let mut entries: Vec<Entry<T>> = Vec::with_capacity(strings.len());
     let mut first_lines: HashMap<T, u32> = HashMap::new();
@@ -76,7 +104,7 @@ fn list<T: Clone + Eq + Hash>(
             }
         }
     }
-    Some(List { line: at.line, entries })
+    Some((at, entries))
 }
 
 /// An absolute path without its empty and `.` components.
@@ -98,12 +126,12 @@ fn root(text: &str) -> Result<String, Bad> {
     Ok(format!("/{}", parts.join("/")))
 }
 
-fn tool(text: &str) -> Result<String, Bad> {
+fn tool(text: &str) -> Result<Tool, Bad> {
     if text.is_empty() || text.trim() != text {
         let message = format!("{} is empty or has blanks at its ends", quoted(text));
         return Err(("tool-name", message, "write the tool's exact name"));
     }
-    Ok(text.to_owned())
+    Ok(Tool { server: None, name: text.to_owned() })
 }
 
 fn env_name(text: &str) -> Result<String, Bad> {
@@ -137,8 +165,8 @@ fn network(form: &mut Form) -> Option<(Pos, Network)> {
     }
 }
 
-fn check_network(mode: Network, hosts: &List<Host>, at: Pos, faults: &mut Faults) {
-    match (mode, hosts.entries.is_empty()) {
+fn check_network(mode: Network, hosts: &[Entry<Host>], at: Pos, faults: &mut Faults) {
+    match (mode, hosts.is_empty()) {
         (Network::Deny, false) => faults.add(
             at,
             "network-deny-with-hosts",

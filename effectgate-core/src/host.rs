@@ -11,6 +11,15 @@ pub struct Host {
     pub name: HostName,
     /// `None` is every port.
     pub port: Option<u16>,
+    /// `None` is every protocol.
+    pub protocol: Option<Protocol>,
+}
+
+/// A transport protocol that a manifest can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    Tcp,
+    Udp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,20 +31,51 @@ pub enum HostName {
 }
 
 impl Host {
-    /// Whether this entry lets `port` of a matching host through.
-    pub fn allows_port(&self, port: u16) -> bool {
+    /// Whether this entry lets `port` of a matching host through; `protocol`
+    /// is a number of IANA's registry (`IPPROTO_…`).
+    pub fn allows(&self, port: u16, protocol: u32) -> bool {
         self.port.is_none_or(|own| own == port)
+            && self.protocol.is_none_or(|own| own.number() == protocol)
+    }
+}
+
+impl Protocol {
+    /// `IPPROTO_TCP`, `IPPROTO_UDP`: include/uapi/linux/in.h.
+    pub fn number(self) -> u32 {
+        match self {
+            Protocol::Tcp => 6,
+            Protocol::Udp => 17,
+        }
+    }
+
+    /// The word in a manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+        }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostName::Name(name) => f.write_str(name),
+            HostName::Address(address) => write!(f, "{address}"),
+        }
     }
 }
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.name, self.port) {
-            (HostName::Name(name), None) => write!(f, "{name}"),
-            (HostName::Name(name), Some(port)) => write!(f, "{name}:{port}"),
-            (HostName::Address(address), None) => write!(f, "{address}"),
-            (HostName::Address(IpAddr::V6(v6)), Some(port)) => write!(f, "[{v6}]:{port}"),
-            (HostName::Address(v4), Some(port)) => write!(f, "{v4}:{port}"),
+            (name, None) => write!(f, "{name}")?,
+            (HostName::Address(IpAddr::V6(v6)), Some(port)) => write!(f, "[{v6}]:{port}")?,
+            (name, Some(port)) => write!(f, "{name}:{port}")?,
+        }
+        match self.protocol {
+            None => Ok(()),
+            Some(protocol) => write!(f, "/{}", protocol.name()),
         }
     }
 }
@@ -83,7 +123,7 @@ pub(crate) fn parse(text: &str) -> Result<Host, BadHost> {
         })?),
         Part::Name(name) => parse_name(name).map_err(|(rule, what, help)| bad(rule, what, help))?,
     };
-    Ok(Host { name, port })
+    Ok(Host { name, port, protocol: None })
 }
 
 enum Part<'a> {

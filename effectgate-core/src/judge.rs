@@ -13,6 +13,7 @@ pub use guard::guard;
 pub use net::{Listeners, NetJudgement, net};
 
 use crate::input::{Class, Started};
+use crate::policy::Key;
 
 /// What an effect means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,8 +131,8 @@ impl Rule {
         Rule { name, file: None, line: None }
     }
 
-    pub(crate) fn written(started: &Started, name: &'static str, line: u32) -> Self {
-        Rule { name, file: Some(started.policy.file.clone()), line: Some(line) }
+    pub(crate) fn written(started: &Started, key: Key) -> Self {
+        Rule { name: key.name, file: Some(started.policy.file.clone()), line: Some(key.line) }
     }
 }
 

@@ -1,13 +1,17 @@
-//! What an envelope compiles to: the rules that effects are held against,
-//! each with the line it was written in.
+//! What an envelope or a manifest compiles to: the rules that effects are held
+//! against, each with the line it was written in.
 
-use std::path::Path;
+mod list;
+
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 pub use crate::envelope::parse;
 pub use crate::fault::Fault;
-pub use crate::host::{Host, HostName};
+pub use crate::host::{Host, HostName, Protocol};
+use crate::input::Coverage;
+pub use list::{Entry, Key, List, Named};
 
 /// A policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +23,20 @@ pub struct Policy {
     pub sha256: String,
     /// The file's name as it was given; faults and rules cite it.
     pub file: String,
-    /// Absolute paths in normal form, as written: not yet resolved.
-    pub roots: List<String>,
-    pub tools: List<String>,
+    /// What the job may do below which directory or file.
+    pub roots: Roots,
+    /// What may run. `None`: programs are recorded and not judged.
+    pub binaries: Option<List<Binary>>,
+    pub tools: List<Tool>,
     pub env: List<String>,
     pub hosts: List<Host>,
     pub network: Network,
-    /// The line of the key `network`.
-    pub network_line: u32,
+    /// The key `network`, or `network.mode`.
+    pub network_key: Key,
+    /// Paths of the sockets of other programs that the job may talk to.
+    pub unix_sockets: List<String>,
+    /// What only a manifest says.
+    pub agent: Option<Box<Agent>>,
 }
 
 /// The format a policy was written in.
@@ -34,6 +44,7 @@ pub struct Policy {
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Envelope,
+    Manifest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,22 +54,142 @@ pub enum Network {
     Allowlist,
 }
 
-/// One list of the policy.
+/// Every root of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List<T> {
-    /// The line of the list's key.
-    pub line: u32,
-    pub entries: Vec<Entry<T>>,
+pub struct Roots {
+    /// In the order of the file, then those of the profiles.
+    pub entries: Vec<RootRule>,
+    /// The key cited when a write lies below none of them.
+    pub writes: Key,
+    /// The key cited when a read does. `None`: reads are recorded and not judged.
+    pub reads: Option<Key>,
 }
 
-/// One entry of a list, and its place.
+/// One directory (or, for reading, one file), and what may be done below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RootRule {
+    /// As written: absolute, or relative to the workspace, in normal form
+    /// (`.` is the workspace itself; a leading `~/` is the job's user's home,
+    /// which only profiles write). Not yet resolved.
+    pub path: String,
+    pub rights: Rights,
+    /// The key that grants it, and the line of its entry.
+    pub key: Key,
+    /// A root of a profile need not exist, and lets nobody read credentials.
+    pub profile: bool,
+}
+
+/// What may be done below a root; each includes no other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rights {
+    pub read: bool,
+    pub write: bool,
+    /// Whatever lies there may run, whoever wrote it.
+    pub exec: bool,
+    /// The programs that are listed are looked for here too.
+    pub search: bool,
+}
+
+/// A program that may run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Binary {
+    /// A basename.
+    pub name: String,
+    /// SHA-256 that its file must have, lower-case hexadecimal.
+    pub sha256: Option<String>,
+}
+
+/// A tool call that may appear.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tool {
+    /// The MCP server whose tool it is; `None` for the harness's own.
+    pub server: Option<String>,
+    pub name: String,
+}
+
+/// What a manifest says beyond the capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<T> {
-    pub value: T,
+pub struct Agent {
+    pub version: u8,
+    pub owner: String,
+    /// The profiles named in `extends`.
+    pub extends: Vec<String>,
+    /// The change is about dependencies: package managers may run.
+    pub dependency_change: bool,
+    pub exceptions: Vec<Exception>,
+    pub servers: Vec<Server>,
+    /// Files that hold secrets and are there for the job to read.
+    pub mounted_secrets: Vec<String>,
+    /// What else is pinned: name (`model`, `tool_host`) and version.
+    pub pins: Vec<(String, String)>,
+    pub limits: Limits,
+    pub min_coverage: Option<Coverage>,
+    pub on_loss: OnLoss,
+    pub on_violation: OnViolation,
+}
+
+/// Bounds of a run; reaching one is a violation. All are positive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub max_steps: Limit,
+    /// Seconds.
+    pub max_wall_clock_sec: Limit,
+    pub max_tool_calls_per_step: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub value: u64,
+    pub key: Key,
+}
+
+/// What is otherwise refused, let through by two people until a day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exception {
+    /// A shell (`bash`), or an interpreter's form (`python -c`).
+    pub allows: String,
+    /// Two or more, all different.
+    pub reviewers: Vec<String>,
+    pub reason: String,
+    /// The last day it holds, `YYYY-MM-DD`.
+    pub expires: String,
     /// From 1.
     pub line: u32,
-    /// From 1, in characters.
-    pub column: u32,
+}
+
+/// An MCP server, frozen with its tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    pub reached: Reached,
+    /// SHA-256, lower-case hexadecimal.
+    pub digest: String,
+    /// From 1.
+    pub line: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reached {
+    Command(Vec<String>),
+    Url(String),
+}
+
+/// What is done when records are lost. The verdict is never `pass`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    #[default]
+    Observe,
+    /// The job is stopped at the first loss.
+    Kill,
+}
+
+/// What is done about a violation: the mode that the policy demands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnViolation {
+    #[default]
+    Observe,
+    Kill,
+    Enforce,
 }
 
 impl Policy {
@@ -68,22 +199,79 @@ impl Policy {
         self.lists_env(name).is_some() || is_base_env(name)
     }
 
-    /// The entry of `allowed_env` with this name.
+    /// The entry of the list of environment keys with this name.
     pub fn lists_env(&self, name: &[u8]) -> Option<&Entry<String>> {
-        self.env.entries.iter().find(|entry| entry.value.as_bytes() == name)
+        self.env.find(std::str::from_utf8(name).ok()?)
+    }
+
+    /// The entry that lets this program run. Whether the file is the one that
+    /// is meant is another question.
+    pub fn lists_binary(&self, name: &str) -> Option<&Entry<Binary>> {
+        self.binaries.as_ref()?.find(name)
+    }
+
+    /// The entry of a tool call.
+    pub fn lists_tool(&self, server: Option<&str>, name: &str) -> Option<&Entry<Tool>> {
+        self.tools.all(name).find(|entry| entry.value.server.as_deref() == server)
+    }
+
+    /// The entries of a host, whatever the port.
+    pub fn lists_host<'a>(
+        &'a self,
+        host: &HostName,
+    ) -> impl Iterator<Item = &'a Entry<Host>> + use<'a> {
+        self.hosts.all(&host.to_string())
     }
 
     /// The hosts that have to be resolved: index in [`Policy::hosts`], name.
     pub fn names_to_resolve(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.hosts.entries.iter().enumerate().filter_map(|(index, entry)| match &entry.value.name {
-            HostName::Name(name) => Some((index, name.as_str())),
-            HostName::Address(_) => None,
+        self.hosts.entries().iter().enumerate().filter_map(|(index, entry)| {
+            match &entry.value.name {
+                HostName::Name(name) => Some((index, name.as_str())),
+                HostName::Address(_) => None,
+            }
         })
     }
 
-    /// The roots as paths, in the order of the file.
-    pub fn root_paths(&self) -> impl Iterator<Item = &Path> {
-        self.roots.entries.iter().map(|entry| Path::new(&entry.value))
+    /// Whether an exception lets this shell or form through, on that day
+    /// (`YYYY-MM-DD`).
+    pub fn excepts(&self, what: &str, today: &str) -> Option<&Exception> {
+        let exceptions = &self.agent.as_ref()?.exceptions;
+        exceptions.iter().find(|held| held.allows == what && held.expires.as_str() >= today)
+    }
+}
+
+impl RootRule {
+    /// The path as it stands on the machine, not resolved; `None` when it
+    /// needs a workspace or a home and there is none.
+    pub fn place(&self, workspace: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+        if let Some(rest) = self.path.strip_prefix("~/") {
+            return home.map(|home| home.join(rest));
+        }
+        let path = Path::new(&self.path);
+        if path.is_absolute() {
+            return Some(path.to_owned());
+        }
+        let workspace = workspace?;
+        Some(if self.path == "." { workspace.to_owned() } else { workspace.join(path) })
+    }
+}
+
+impl Rights {
+    pub const READ: Rights = Rights { read: true, write: false, exec: false, search: false };
+    pub const WRITE: Rights = Rights { read: true, write: true, exec: false, search: false };
+    pub const EXEC: Rights = Rights { read: true, write: false, exec: true, search: false };
+    pub const SEARCH: Rights = Rights { read: true, write: false, exec: false, search: true };
+
+    /// What two roots allow together.
+    #[must_use]
+    pub fn and(self, other: Rights) -> Rights {
+        Rights {
+            read: self.read || other.read,
+            write: self.write || other.write,
+            exec: self.exec || other.exec,
+            search: self.search || other.search,
+        }
     }
 }
 

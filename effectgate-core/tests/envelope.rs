@@ -30,9 +30,9 @@ fn the_example_compiles() {
     assert_eq!(policy.id, "agent-patch-envelope-v3");
     assert_eq!(policy.sha256, effectgate_core::pin::digest(GOOD.as_bytes()));
     assert_eq!(policy.network, Network::Deny);
-    assert_eq!((policy.roots.line, policy.network_line), (3, 7));
-    assert_eq!(policy.roots.entries[1].value, "/tmp/agent-scratch");
-    assert_eq!((policy.roots.entries[1].line, policy.roots.entries[1].column), (3, 34));
+    assert_eq!((policy.roots.writes.line, policy.network_key.line), (3, 7));
+    assert_eq!(policy.roots.entries[1].path, "/tmp/agent-scratch");
+    assert_eq!(policy.roots.entries[1].key.line, 3);
     assert!(policy.allows_env(b"CI") && policy.allows_env(b"LC_ALL"));
     assert!(!policy.allows_env(b"EDITOR"));
 }
@@ -186,13 +186,13 @@ proptest! {
             "allowed_hosts": hosts, "network": network,
         }).to_string();
         let one = parse("e", text.as_bytes()).unwrap();
-        let entries = |list: &[effectgate_core::policy::Entry<String>]| {
-            list.iter().map(|entry| entry.value.clone()).collect::<Vec<_>>()
-        };
-        let hosts: Vec<String> = one.hosts.entries.iter().map(|h| h.value.to_string()).collect();
+        let roots: Vec<&str> = one.roots.entries.iter().map(|root| root.path.as_str()).collect();
+        let tools: Vec<&str> = one.tools.entries().iter().map(|t| t.value.name.as_str()).collect();
+        let env: Vec<&str> = one.env.entries().iter().map(|key| key.value.as_str()).collect();
+        let hosts: Vec<String> = one.hosts.entries().iter().map(|h| h.value.to_string()).collect();
         let again = serde_json::json!({
-            "envelope_id": one.id, "allowed_roots": entries(&one.roots.entries),
-            "allowed_tools": entries(&one.tools.entries), "allowed_env": entries(&one.env.entries),
+            "envelope_id": one.id, "allowed_roots": roots,
+            "allowed_tools": tools, "allowed_env": env,
             "allowed_hosts": hosts, "network": one.network,
         }).to_string();
         prop_assert_eq!(&again, &text);

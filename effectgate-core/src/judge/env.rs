@@ -29,7 +29,7 @@ pub fn env(started: &Started, origin: Origin, names: &[Bytes], complete: bool) -
         Origin::Made => !is_secret_name(name) || started.policy.allows_env(name),
     };
     let outside: Vec<Bytes> = names.iter().filter(|name| !allowed(name)).cloned().collect();
-    let list = || Rule::written(started, "allowed_env", started.policy.env.line);
+    let list = || Rule::written(started, started.policy.env.key);
     let judgement = if !outside.is_empty() {
         Judgement { rule: list(), finding: Finding::Violation }
     } else if !complete {

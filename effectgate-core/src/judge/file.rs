@@ -66,15 +66,17 @@ fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgem
             None => Rule::of_every_policy("tmpdir"),
             Some(index) => {
                 let roots = &started.policy.roots;
-                let line = roots.entries.get(index).map_or(roots.line, |entry| entry.line);
-                Rule::written(started, "allowed_roots", line)
+                Rule::written(
+                    started,
+                    roots.entries.get(index).map_or(roots.writes, |root| root.key),
+                )
             }
         });
     }
     if let Some(name) = harmless(started, pid, op, object) {
         return within(Rule::of_every_policy(name));
     }
-    let rule = Rule::written(started, "allowed_roots", started.policy.roots.line);
+    let rule = Rule::written(started, started.policy.roots.writes);
     let finding = match object.root {
         RootMatch::Unknown => Finding::Doubt(Doubt::Unplaced),
         RootMatch::Outside | RootMatch::Below(_) => Finding::Violation,
@@ -92,9 +94,7 @@ fn device(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Optio
     }
     let (rule, finding) = match harmless(started, pid, op, object) {
         Some(name) => (Rule::of_every_policy(name), Finding::Within),
-        None => {
-            (Rule::written(started, "allowed_roots", started.policy.roots.line), Finding::Violation)
-        }
+        None => (Rule::written(started, started.policy.roots.writes), Finding::Violation),
     };
     Some(Judgement { rule, finding })
 }
@@ -204,8 +204,8 @@ mod tests {
             let object = object("/x", root);
             file(&started, 42, FileOp::Create, &object, None).rule.line
         };
-        assert_eq!(line(RootMatch::Below(1)), Some(started.policy.roots.entries[0].line));
-        assert_eq!(line(RootMatch::Outside), Some(started.policy.roots.line));
+        assert_eq!(line(RootMatch::Below(1)), Some(started.policy.roots.entries[0].key.line));
+        assert_eq!(line(RootMatch::Outside), Some(started.policy.roots.writes.line));
         assert_eq!(line(RootMatch::Below(9)), None, "TMPDIR stands in no file");
     }
 

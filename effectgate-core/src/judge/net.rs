@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::input::{NetOp, Started};
 use crate::judge::{Finding, Judgement, Rule};
-use crate::policy::{HostName, Network};
+use crate::policy::{HostName, Key, Network};
 
 /// `IPPROTO_UDP`.
 const UDP: u32 = 17;
@@ -68,7 +68,7 @@ pub fn net(
         judgement: Judgement { rule: Rule::of_every_policy(name), finding },
         name: None,
     };
-    if let Some(listed) = listed(started, address, port) {
+    if let Some(listed) = listed(started, address, port, protocol) {
         return listed;
     }
     match op {
@@ -88,15 +88,15 @@ pub fn net(
     }
     let policy = &started.policy;
     let rule = match policy.network {
-        Network::Deny => Rule::written(started, "network", policy.network_line),
-        Network::Allowlist => Rule::written(started, "allowed_hosts", policy.hosts.line),
+        Network::Deny => Rule::written(started, policy.network_key),
+        Network::Allowlist => Rule::written(started, policy.hosts.key),
     };
     NetJudgement { judgement: Judgement { rule, finding: Finding::Violation }, name: None }
 }
 
-fn listed(started: &Started, address: IpAddr, port: u16) -> Option<NetJudgement> {
-    let entries = started.policy.hosts.entries.iter().enumerate();
-    for (index, entry) in entries.filter(|(_, entry)| entry.value.allows_port(port)) {
+fn listed(started: &Started, address: IpAddr, port: u16, protocol: u32) -> Option<NetJudgement> {
+    let entries = started.policy.hosts.entries().iter().enumerate();
+    for (index, entry) in entries.filter(|(_, entry)| entry.value.allows(port, protocol)) {
         let name = match &entry.value.name {
             HostName::Address(own) if *own == address => None,
             HostName::Name(name)
@@ -106,7 +106,7 @@ fn listed(started: &Started, address: IpAddr, port: u16) -> Option<NetJudgement>
             }
             HostName::Address(_) | HostName::Name(_) => continue,
         };
-        let rule = Rule::written(started, "allowed_hosts", entry.line);
+        let rule = Rule::written(started, Key { line: entry.line, ..started.policy.hosts.key });
         return Some(NetJudgement {
             judgement: Judgement { rule, finding: Finding::Within },
             name,
@@ -160,7 +160,7 @@ mod tests {
         let address = "192.0.2.1".parse().unwrap();
         let found = net(&started, &Listeners::default(), NetOp::Connect, address, 443, TCP);
         assert_eq!(found.name.as_deref(), Some("example.com"));
-        assert_eq!(found.judgement.rule.line, Some(started.policy.hosts.entries[0].line));
+        assert_eq!(found.judgement.rule.line, Some(started.policy.hosts.entries()[0].line));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) fn opening(started: &Started) -> Value {
                 "id": root.id,
                 "path": escape(&root.path),
                 "entry": root.entry,
-                "written": entry.map(|entry| redact::path_text(&entry.value)),
+                "written": entry.map(|entry| redact::path_text(&entry.path)),
             })
         })
         .collect();
@@ -37,7 +37,7 @@ pub(crate) fn opening(started: &Started) -> Value {
         .iter()
         .enumerate()
         .map(|(index, addresses)| {
-            let entry = policy.hosts.entries.get(index);
+            let entry = policy.hosts.entries().get(index);
             json!({ "host": entry.map(|entry| entry.value.to_string()), "addresses": addresses })
         })
         .collect();

@@ -31,7 +31,7 @@ pub(super) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
             HostName::Name(name) => known_addresses(&opening, name),
             HostName::Address(_) => Vec::new(),
         };
-        policy.hosts.entries.iter().map(|entry| resolved(&entry.value)).collect()
+        policy.hosts.entries().iter().map(|entry| resolved(&entry.value)).collect()
     };
     let places = Places { logged: opening.roots, roots, same_policy };
     let started = Started {
@@ -115,7 +115,7 @@ fn new_roots(logged: &[OpenRoot], policy: &Policy) -> Vec<Root> {
         old.map_or_else(|| Bytes::from(shown), |old| old.path.clone())
     };
     let entries = policy.roots.entries.iter().enumerate();
-    let written = entries.map(|(index, entry)| (resolved(&entry.value), Some(index)));
+    let written = entries.map(|(index, entry)| (resolved(&entry.path), Some(index)));
     let own = logged.iter().filter(|old| old.entry.is_none()).map(|old| (old.path.clone(), None));
     let all = written.chain(own).zip(0..);
     all.map(|((path, entry), id)| Root { id, path, entry }).collect()

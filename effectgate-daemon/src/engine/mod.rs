@@ -178,9 +178,11 @@ impl Engine {
     /// the canary is not seen, or the evidence directory cannot be written.
     pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
         let names_only = coverage(self.backend).file == Coverage::Argument;
+        let written = spec.policy.roots.entries.iter().filter(|root| root.rights.write);
+        let roots: Vec<PathBuf> = written.filter_map(|root| root.place(None, None)).collect();
         let found = Found {
             hosts: resolve(&spec.policy),
-            links: if names_only { links::below(spec.policy.root_paths()) } else { Vec::new() },
+            links: if names_only { links::below(&roots) } else { Vec::new() },
         };
         self.ask(|reply| Request::Start(Box::new(spec), found, reply))?
     }
@@ -236,7 +238,7 @@ const REQUESTS: usize = 64;
 
 /// What each host of a policy resolves to now.
 fn resolve(policy: &Policy) -> Vec<Vec<IpAddr>> {
-    let mut hosts = vec![Vec::new(); policy.hosts.entries.len()];
+    let mut hosts = vec![Vec::new(); policy.hosts.entries().len()];
     for (index, name) in policy.names_to_resolve() {
         match (name, 0).to_socket_addrs() {
             Ok(addresses) => hosts[index].extend(addresses.map(|address| address.ip())),

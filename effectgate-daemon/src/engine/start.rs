@@ -45,7 +45,7 @@ impl Work {
         }
         let entries = spec.policy.roots.entries.iter().enumerate();
         let wanted: Vec<_> = entries
-            .map(|(index, entry)| (entry.value.clone().into(), Some(index)))
+            .map(|(index, entry)| (entry.path.clone().into(), Some(index)))
             .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
             .collect();
         let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;

@@ -8,7 +8,7 @@ use std::{
         ffi::OsStringExt,
         fs::{DirEntryExt, MetadataExt},
     },
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use effectgate_core::input::Bytes;
@@ -28,10 +28,11 @@ const LOOKED_AT: usize = 200_000;
 /// Links that lie below `roots`, with what they say; those of a tree with more
 /// entries than are looked at are not all among them. Mounts are not crossed.
 #[must_use]
-pub fn below<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<(Bytes, Bytes)> {
+pub fn below(roots: &[PathBuf]) -> Vec<(Bytes, Bytes)> {
     let mut links = Vec::new();
     let mut left = LOOKED_AT;
-    let mut todo: Vec<PathBuf> = roots.filter_map(|root| fs::canonicalize(root).ok()).collect();
+    let mut todo: Vec<PathBuf> =
+        roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
     while let Some(directory) = todo.pop() {
         // What cannot be read cannot be led through by its path either.
         let (Ok(meta), Ok(entries)) = (fs::metadata(&directory), fs::read_dir(&directory)) else {
@@ -180,12 +181,12 @@ mod tests {
         fs::create_dir(dir.path().join("d")).expect("a directory");
         std::os::unix::fs::symlink("/etc", dir.path().join("d/l")).expect("a link");
         std::os::unix::fs::symlink(dir.path(), dir.path().join("round")).expect("a link");
-        let mut found = below([dir.path()].into_iter());
+        let mut found = below(&[dir.path().to_owned()]);
         found.sort();
         let names: Vec<&[u8]> = found.iter().map(|(_, target)| &target[..]).collect();
         assert_eq!(names[0], b"/etc");
         assert_eq!(names.len(), 2, "links are not followed");
-        assert!(below([Path::new("/nowhere/at/all")].into_iter()).is_empty());
+        assert!(below(&[PathBuf::from("/nowhere/at/all")]).is_empty());
     }
 
     #[test]
