@@ -16,6 +16,8 @@ pub struct Fault {
     pub line: u32,
     /// From 1, in characters.
     pub column: u32,
+    /// How many characters of the line are meant, at least 1.
+    pub width: u32,
     /// What is wrong.
     pub message: String,
     /// What to write instead.
@@ -46,6 +48,7 @@ impl Faults {
             rule,
             line: at.line,
             column: at.column,
+            width: 1,
             message: message.into(),
             help: help.into(),
         });
