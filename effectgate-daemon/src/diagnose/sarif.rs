@@ -1,14 +1,14 @@
 //! Findings in the Static Analysis Results Interchange Format, version 2.1.0
 //! (OASIS), which pull requests show at the lines concerned.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
-use effectgate_core::{pin, policy::Fault};
+use effectgate_core::pin;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Finding, Level, excerpt::Character, excerpt::characters, rule_why, visible};
+use super::{Finding, Level, Mark, Place, excerpt::Character, excerpt::characters, visible};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -25,9 +25,15 @@ const LONGEST_LINE: usize = 1 << 16;
 #[must_use]
 pub fn log(findings: &[Finding], base: &Path, unread: &[String]) -> Value {
     let rules = rules(findings);
-    let mut seen = HashMap::new();
-    let results: Vec<Value> =
-        findings.iter().map(|finding| result(finding, &rules, base, &mut seen)).collect();
+    let indices: HashMap<&str, usize> =
+        rules.keys().enumerate().map(|(index, rule)| (*rule, index)).collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut results = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let nth = seen.entry(same(finding, base)).and_modify(|nth| *nth += 1).or_default();
+        let index = indices.get(finding.rule).copied().unwrap_or_default();
+        results.push(result(finding, index, base, *nth));
+    }
     let unread: Vec<Value> = unread
         .iter()
         .map(|why| json!({ "level": "error", "message": { "text": visible(why) } }))
@@ -39,7 +45,7 @@ pub fn log(findings: &[Finding], base: &Path, unread: &[String]) -> Value {
             "tool": { "driver": {
                 "name": "EffectGate",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|rule| described(rule)).collect::<Vec<_>>(),
+                "rules": rules.iter().map(described).collect::<Vec<_>>(),
             } },
             "invocations": [{
                 "executionSuccessful": unread.is_empty(),
@@ -54,57 +60,57 @@ pub fn log(findings: &[Finding], base: &Path, unread: &[String]) -> Value {
     })
 }
 
-/// The rules that were broken, each once.
-fn rules(findings: &[Finding]) -> Vec<&'static str> {
-    let mut rules: Vec<&str> = findings.iter().map(|finding| finding.fault.rule).collect();
-    rules.sort_unstable();
-    rules.dedup();
-    rules
+/// The rules that were broken, each once, with why they are there.
+fn rules(findings: &[Finding]) -> BTreeMap<&'static str, Option<&'static str>> {
+    findings.iter().map(|finding| (finding.rule, finding.why)).collect()
 }
 
-fn described(rule: &str) -> Value {
+fn described((rule, why): (&&'static str, &Option<&'static str>)) -> Value {
     let mut described = json!({ "id": rule, "name": pascal(rule) });
-    if let Some(why) = rule_why(rule) {
+    if let Some(why) = why {
         described["fullDescription"] = json!({ "text": why });
         described["help"] = json!({ "text": why });
     }
     described
 }
 
-fn result(
-    finding: &Finding,
-    rules: &[&str],
-    base: &Path,
-    seen: &mut HashMap<String, usize>,
-) -> Value {
-    let Fault { file, rule, message, help, .. } = &finding.fault;
+fn result(finding: &Finding, index: usize, base: &Path, nth: usize) -> Value {
+    let Finding { rule, file, message, help, .. } = finding;
     let text = if help.is_empty() { message.clone() } else { format!("{message}; {help}") };
-    let artifact = artifact(file, base);
-    let same = same(finding, &artifact);
-    let earlier = seen.entry(same.clone()).and_modify(|count| *count += 1).or_insert(0);
-    let fingerprint = pin::digest(format!("{same}\n{earlier}").as_bytes());
-    json!({
+    let fingerprint = pin::digest(format!("{}\n{nth}", same(finding, base)).as_bytes());
+    let mut result = json!({
         "ruleId": rule,
-        "ruleIndex": rules.binary_search(rule).ok(),
+        "ruleIndex": index,
         "level": match finding.level { Level::Error => "error", Level::Note => "note" },
         "message": { "text": visible(&text) },
-        "locations": [{ "physicalLocation": {
-            "artifactLocation": artifact,
-            "region": region(finding),
-        } }],
+        "locations": [location(file, finding.place.as_ref().map(region), base)],
         "partialFingerprints": { "effectgate/v1": fingerprint },
-    })
+    });
+    if let Some(decided) = &finding.decided {
+        let mut location =
+            location(&decided.file, Some(json!({ "startLine": decided.line })), base);
+        location["message"] = json!({ "text": format!("{} decides", decided.key) });
+        result["relatedLocations"] = json!([location]);
+    }
+    result
 }
 
-fn region(finding: &Finding) -> Value {
-    let Fault { line: number, column, width, .. } = finding.fault;
-    let number = number.max(1);
-    let Some(line) = finding.line.as_ref().filter(|line| line.len() <= LONGEST_LINE) else {
-        return json!({ "startLine": number });
+fn location(file: &str, region: Option<Value>, base: &Path) -> Value {
+    let mut physical = json!({ "artifactLocation": artifact(file, base) });
+    if let Some(region) = region {
+        physical["region"] = region;
+    }
+    json!({ "physicalLocation": physical })
+}
+
+fn region(Place { line, mark }: &Place) -> Value {
+    let line = (*line).max(1);
+    let Some(Mark { column, width, text }) = mark.as_ref().filter(|mark| is_short(mark)) else {
+        return json!({ "startLine": line });
     };
     let column = column.saturating_sub(1) as usize;
     let units = |count: usize| {
-        1 + characters(line)
+        1 + characters(text)
             .take(count)
             .map(|character| match character {
                 Character::Good(c) => c.len_utf16(),
@@ -113,10 +119,14 @@ fn region(finding: &Finding) -> Value {
             .sum::<usize>()
     };
     json!({
-        "startLine": number,
+        "startLine": line,
         "startColumn": units(column),
-        "endColumn": units(column.saturating_add(width as usize)),
+        "endColumn": units(column.saturating_add(*width as usize)),
     })
+}
+
+fn is_short(mark: &Mark) -> bool {
+    mark.text.len() <= LONGEST_LINE
 }
 
 /// Where a file is: below `base`, relative to it.
@@ -135,13 +145,14 @@ fn artifact(file: &str, base: &Path) -> Value {
     }
 }
 
-/// What is the same for a fault after the lines before it have changed: its
+/// What is the same for a finding after the lines before it have changed: its
 /// rule, its file, and what stands in its line.
-fn same(finding: &Finding, artifact: &Value) -> String {
-    let line = finding.line.as_ref().filter(|line| line.len() <= LONGEST_LINE);
-    let line = line.map(|line| String::from_utf8_lossy(line).trim().to_owned());
+fn same(finding: &Finding, base: &Path) -> String {
+    let mark = finding.place.as_ref().and_then(|place| place.mark.as_ref());
+    let line = mark.filter(|mark| is_short(mark)).map(|mark| String::from_utf8_lossy(&mark.text));
+    let artifact = artifact(&finding.file, base);
     let uri = artifact["uri"].as_str().unwrap_or_default();
-    format!("{}\n{uri}\n{}", finding.fault.rule, line.unwrap_or_default())
+    format!("{}\n{uri}\n{}", finding.rule, line.unwrap_or_default().trim())
 }
 
 /// `root-climbs` is `RootClimbs`.
@@ -155,6 +166,7 @@ fn pascal(rule: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Decided;
     use super::*;
 
     #[test]
@@ -176,8 +188,7 @@ mod tests {
     #[test]
     fn columns_count_utf_16_units() {
         let line = "\u{1f600}é: [x]";
-        let finding = finding(line, 1, 5, 3);
-        let region = region(&finding);
+        let region = region(&finding(line, 1, 5, 3).place.unwrap());
         assert_eq!((&region["startColumn"], &region["endColumn"]), (&json!(6), &json!(9)));
     }
 
@@ -196,16 +207,34 @@ mod tests {
         assert_ne!(once, print(&[finding("a: c", 1, 4, 1)]));
     }
 
-    fn finding(line: &str, number: u32, column: u32, width: u32) -> Finding {
-        let fault = Fault {
-            file: "agent.yml".into(),
-            rule: "root-climbs",
-            line: number,
-            column,
-            width,
-            message: "m".into(),
-            help: "h".into(),
+    #[test]
+    fn what_is_not_shown_has_no_columns() {
+        let unseen = Finding {
+            place: Some(Place { line: 7, mark: None }),
+            decided: Some(Decided { file: "agent.yml".into(), line: 3, key: "binaries" }),
+            ..finding("", 1, 1, 1)
         };
-        Finding { level: Level::Error, fault, line: Some(line.as_bytes().into()) }
+        let log = log(&[unseen], Path::new("/"), &[]);
+        let result = &log["runs"][0]["results"][0];
+        let region = &result["locations"][0]["physicalLocation"]["region"];
+        assert_eq!(region, &json!({ "startLine": 7 }));
+        let related = &result["relatedLocations"][0]["physicalLocation"];
+        assert_eq!(related["region"]["startLine"], 3);
+    }
+
+    fn finding(line: &str, number: u64, column: u32, width: u32) -> Finding {
+        Finding {
+            level: Level::Error,
+            rule: "root-climbs",
+            file: "agent.yml".into(),
+            place: Some(Place {
+                line: number,
+                mark: Some(Mark { column, width, text: line.as_bytes().into() }),
+            }),
+            message: "m".into(),
+            why: Some("w"),
+            help: "h".into(),
+            decided: None,
+        }
     }
 }
