@@ -58,7 +58,7 @@ pub fn check(args: &Check, wanted: Wanted) -> Outcomes {
 fn look_at<'a>(file: &'a Path, workspace: &Path) -> anyhow::Result<Checked<'a>> {
     let name = file.to_string_lossy().into_owned();
     let bytes = policy_file::bounded(file)?;
-    let (faults, policy) = match policy::parse(&name, &bytes) {
+    let (faults, policy) = match policy::parse(&name, &bytes, &policy_file::today()) {
         Ok(policy) => {
             let faults = workspace::faults(&policy, &bytes, workspace);
             let holds = faults.is_empty();
