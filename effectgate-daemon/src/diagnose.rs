@@ -110,16 +110,21 @@ pub fn of_file(faults: Vec<Fault>, bytes: &[u8]) -> Vec<Finding> {
 }
 
 /// Every finding with its line, the place marked, the rule, why it matters
-/// (once for each rule) and what to write instead. Nothing in it can steer a
+/// (once for each rule) and what to write instead. A place is shown once where
+/// several follow each other. Nothing in it can steer a
 /// terminal but the colours that `look` asks for.
 #[must_use]
 pub fn text(findings: &[Finding], look: Look) -> String {
     let mut explained = HashSet::new();
+    let mut last = None;
     let mut text = String::new();
     for finding in findings.iter().take(MOST_DRAWN) {
         let why = finding.why.filter(|_| explained.insert(finding.rule));
-        text += &drawn(finding, why, look);
+        // Ten keys that are missing are missing at one place.
+        let here = Some((&finding.file, &finding.place));
+        text += &drawn(finding, why, here == last, look);
         text += "\n\n";
+        last = here;
     }
     if findings.len() > MOST_DRAWN {
         text += &format!("and {} more; mend these first\n\n", findings.len() - MOST_DRAWN);
@@ -146,7 +151,7 @@ fn rule_why(_rule: &str) -> Option<&'static str> {
     None
 }
 
-fn drawn(finding: &Finding, why: Option<&'static str>, look: Look) -> String {
+fn drawn(finding: &Finding, why: Option<&'static str>, seen: bool, look: Look) -> String {
     let level = match finding.level {
         Level::Error => Drawn::ERROR,
         Level::Note => Drawn::NOTE,
@@ -154,7 +159,7 @@ fn drawn(finding: &Finding, why: Option<&'static str>, look: Look) -> String {
     let title = level.primary_title(visible(&finding.message)).id(finding.rule);
     let place = place(finding);
     let (mut group, shown) = match &finding.place {
-        Some(Place { line, mark: Some(Mark { column, width, text }) }) => {
+        Some(Place { line, mark: Some(Mark { column, width, text }) }) if !seen => {
             let Excerpt { text, mark } = Excerpt::of(text, *column, *width, look.width);
             let file = visible(&finding.file);
             let shown = format!("{file}:{line}:{}", text[..mark.start].chars().count() + 1);
