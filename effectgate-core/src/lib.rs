@@ -40,6 +40,7 @@ mod note;
 pub mod pin;
 pub mod policy;
 pub mod process;
+pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
