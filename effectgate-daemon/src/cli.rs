@@ -44,6 +44,13 @@ pub enum Command {
         after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify"
     )]
     Pin(Pin),
+    /// Say what a changed policy permits that the one before did not
+    #[command(
+        after_help = "Example:\n  effectgate diff old/agent.json agent.json --review-note review.json\n\n\
+        Exit codes: 0 nothing more is permitted, or a review note covers it; 1 more is permitted;\n\
+        2 wrong usage, or a file could not be read."
+    )]
+    Diff(Diff),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
@@ -140,6 +147,17 @@ pub struct Pin {
     pub verify: bool,
     /// A review note that covers a drift of the digest
     #[arg(long, value_name = "FILE", requires = "verify")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The policy as it was
+    pub old: PathBuf,
+    /// The policy as it is to be
+    pub new: PathBuf,
+    /// A review note from the old digest to the new one
+    #[arg(long, value_name = "FILE")]
     pub review_note: Option<PathBuf>,
 }
 
