@@ -5,7 +5,13 @@ mod inline;
 mod pipe;
 
 pub use inline::inline_form;
+pub(crate) use inline::{is_interpreter, module};
 pub use pipe::pipes_into_shell;
+
+/// Where programs are looked for that a policy lists by name, beside the
+/// directories that its profiles add.
+pub const SEARCH_PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 const SHELLS: [&str; 21] = [
     "ash",
