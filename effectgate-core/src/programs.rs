@@ -13,7 +13,8 @@ pub use pipe::pipes_into_shell;
 pub const SEARCH_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-const SHELLS: [&str; 21] = [
+/// Names of shells.
+pub const SHELLS: [&str; 21] = [
     "ash",
     "bash",
     "busybox",
