@@ -167,9 +167,9 @@ mod tests {
         #[test]
         fn near_places_too(line in "[a-z\u{202e}é]{0,300}", column in 0_u32..320, width in 0_u32..9) {
             let Excerpt { text, mark } = Excerpt::of(line.as_bytes(), column, width, 40);
-            prop_assert!(text.get(mark).is_some());
-            let is_steering = text.contains('\u{202e}');
-            prop_assert!(!is_steering);
+            // As a string, the override's escape would be read as a format.
+            let turned = text.contains('\u{202e}');
+            prop_assert!(text.get(mark).is_some() && !turned);
         }
     }
 }
