@@ -46,6 +46,7 @@ mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rules;
 pub mod secret;
 mod step;
 pub mod time;
