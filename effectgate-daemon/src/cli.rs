@@ -31,7 +31,8 @@ pub enum Format {
 pub enum Command {
     /// Run a command as a job and judge what it did
     #[command(
-        after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n\n\
+        after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n  \
+        effectgate run --manifest agent-egress.yml --workspace . -- make test\n\n\
         Exit codes: the command's own when the verdict is pass; 120 fail; 121 indeterminate;\n\
         122 refused before anything ran; 125 the observer itself failed; 2 wrong usage."
     )]
@@ -44,6 +45,13 @@ pub enum Command {
         after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify"
     )]
     Pin(Pin),
+    /// Say what a changed policy permits that the one before did not
+    #[command(
+        after_help = "Example:\n  effectgate diff old/agent.json agent.json --review-note review.json\n\n\
+        Exit codes: 0 nothing more is permitted, or a review note covers it; 1 more is permitted;\n\
+        2 wrong usage, or a file could not be read."
+    )]
+    Diff(Diff),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
@@ -85,7 +93,8 @@ pub struct Run {
     /// Refuse to run where effects would be known less well than this
     #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
     pub min_coverage: MinCoverage,
-    /// Working directory of the command
+    /// Working directory of the command, and what a manifest's roots are
+    /// relative to (default: the current directory)
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// User to run the command as (default: the one who called sudo)
@@ -108,11 +117,22 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+/// The policy file: exactly one.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PolicyFile {
+    /// The envelope (JSON); its pin is looked for beside it (FILE.sha256)
+    #[arg(long, value_name = "FILE")]
+    pub envelope: Option<PathBuf>,
+    /// The manifest (agent-egress.yml), with its pin beside it
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
-    /// The envelope; its pin is looked for beside it (FILE.sha256)
-    #[arg(long, value_name = "FILE")]
-    pub envelope: PathBuf,
+    #[command(flatten)]
+    pub file: PolicyFile,
     /// The SHA-256 that the policy file must have
     #[arg(long, value_name = "HEX", conflicts_with = "digest_file")]
     pub digest: Option<String>,
@@ -144,12 +164,23 @@ pub struct Pin {
 }
 
 #[derive(Debug, Args)]
+pub struct Diff {
+    /// The policy as it was
+    pub old: PathBuf,
+    /// The policy as it is to be
+    pub new: PathBuf,
+    /// A review note from the old digest to the new one
+    #[arg(long, value_name = "FILE")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Replay {
     /// The log (events.jsonl)
     pub events: PathBuf,
-    /// The envelope to judge by
-    #[arg(long, value_name = "FILE")]
-    pub envelope: PathBuf,
+    /// The policy to judge by
+    #[command(flatten)]
+    pub policy: PolicyFile,
 }
 
 #[derive(Debug, Args)]
@@ -186,6 +217,10 @@ pub enum JobCommand {
         name: Option<String>,
         #[command(flatten)]
         policy: PolicyArgs,
+        /// What a manifest's roots are relative to (default: the current
+        /// directory)
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
         /// Refuse to start where effects would be known less well than this
         #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
         min_coverage: MinCoverage,

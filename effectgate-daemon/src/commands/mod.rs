@@ -2,6 +2,7 @@
 
 mod check;
 mod daemon;
+mod diff;
 mod doctor;
 mod job;
 mod pin;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
     match cli.command {
         Command::Run(args) => run::run(args, cli.format),
         Command::Check(args) => check::check(&args, cli.format),
+        Command::Diff(args) => diff::diff(&args, cli.format),
         Command::Pin(args) => pin::pin(&args, cli.format),
         Command::Replay(args) => replay::replay(&args, cli.format),
         Command::Doctor => doctor::doctor(cli.format),
