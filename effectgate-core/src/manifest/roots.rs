@@ -163,6 +163,11 @@ pub(super) fn is_below(path: &str, root: &str) -> bool {
 }
 
 fn check_below(fields: Fields, key: &str, workspace: &[Entry<String>], faults: &mut Faults) {
+    // A workspace root that is wrong itself says nothing about what lies below it.
+    let listed = fields.list("workspace_roots").map_or(0, <[_]>::len);
+    if listed == 0 || listed > workspace.len() {
+        return;
+    }
     for (at, text) in fields.texts(key).unwrap_or_default() {
         let Ok(path) = relative(text) else { continue };
         if !workspace.iter().any(|root| is_below(&path, &root.value)) {
