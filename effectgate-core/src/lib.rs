@@ -47,6 +47,7 @@ pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rules;
 pub mod secret;
 mod step;
 pub mod time;

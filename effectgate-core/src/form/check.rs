@@ -87,7 +87,11 @@ impl Check<'_> {
         let version = self.version;
         let keys: Vec<_> =
             object.keys.iter().filter(|key| key.since <= version).map(|key| key.name).collect();
-        let help = format!("the keys are {}", keys.join(", "));
+        let near = keys.iter().map(|key| (strsim::jaro_winkler(key, &member.key), key));
+        let help = match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
+            Some((likeness, key)) if likeness > 0.85 => format!("write `{key}`, if that is meant"),
+            _ => format!("the keys are {}", keys.join(", ")),
+        };
         self.faults.add(member.at, "unknown-key", message, help);
     }
 
@@ -204,7 +208,7 @@ impl Shape {
                 "write it in double quotes"
             }
             Shape::Flag => "write true or false, without quotes",
-            Shape::List(_) => "write a list: [\"…\", \"…\"]",
+            Shape::List(_) => "write a list: [\"…\", \"…\"], or [] for none",
             Shape::Object(_) | Shape::Map(_) => "write an object: {\"key\": …}",
         }
     }

@@ -61,7 +61,8 @@ fn basename(name: &str) -> Result<(), Bad> {
 impl Allowed<'_> {
     /// Whether this program may be listed at all.
     fn program(&self, name: &str) -> Result<(), Bad> {
-        if let Some(shell) = programs::shell_name(name)
+        // Names on the systems that these shells come from have no case.
+        if let Some(shell) = programs::shell_name(&name.to_lowercase())
             && !self.excepts(shell)
         {
             let message = format!("{} is a shell: it runs whatever it is told", quoted(name));
