@@ -15,6 +15,9 @@ use serde::Serialize;
 
 use crate::policy::{self, Policy};
 
+/// The rule that what is newly permitted breaks until it was reviewed.
+pub const PERMITS_MORE: &str = "permits-more";
+
 /// The difference of two policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Delta {

@@ -4,6 +4,7 @@ use effectgate_core::{
     diff::{self, Delta},
     pin::{self, ReviewNote},
     policy::Policy,
+    rules,
 };
 use serde_json::json;
 
@@ -80,11 +81,11 @@ fn note(args: &Diff) -> anyhow::Result<Option<ReviewNote>> {
 fn findings(delta: &Delta, new: &Policy, covered: bool) -> Vec<Finding> {
     let finding = |change: &diff::Change| Finding {
         level: if covered { Level::Note } else { Level::Error },
-        rule: "permits-more",
+        rule: diff::PERMITS_MORE,
         file: new.file.clone(),
         place: change.line.map(|line| Place { line: line.into(), mark: None }),
         message: format!("{} may newly {}", new.id, change.may()),
-        why: Some("a policy that grows unseen protects nobody: somebody has to say yes to it"),
+        why: rules::why(diff::PERMITS_MORE),
         help: "take it back, or have it reviewed and write a review note".to_owned(),
         decided: None,
     };
