@@ -4,6 +4,8 @@
 mod excerpt;
 mod look;
 pub mod sarif;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
