@@ -48,6 +48,7 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod rules;
+pub mod schema;
 pub mod secret;
 mod step;
 pub mod time;
