@@ -100,9 +100,20 @@ pub fn workspace(policy: &Policy, named: Option<&Path>) -> Result<Option<PathBuf
 /// # Errors
 /// When it cannot be read, or with all its faults.
 pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
+    read_on(path, &today())
+}
+
+/// A day on which no exception has expired.
+pub const ANY_DAY: &str = "0000-01-01";
+
+/// Reads and parses a policy as on that day, `YYYY-MM-DD`.
+///
+/// # Errors
+/// When it cannot be read, or with all its faults.
+pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     let bytes = bounded(path)?;
     let policy =
-        policy::parse(&path.to_string_lossy(), &bytes, &today()).map_err(|faults| all(&faults))?;
+        policy::parse(&path.to_string_lossy(), &bytes, day).map_err(|faults| all(&faults))?;
     Ok((policy, bytes))
 }
 
