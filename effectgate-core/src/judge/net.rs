@@ -222,7 +222,8 @@ mod tests {
         assert!(!judge(started.clone(), "fd00:ec2::254"));
         for host in ["169.254.169.254", "metadata.google.internal"] {
             let text = crate::fixture::ENVELOPE_WITH_HOSTS.replace("example.com:443", host);
-            let policy = crate::policy::parse("envelope.json", text.as_bytes()).unwrap();
+            let policy =
+                crate::policy::parse("envelope.json", text.as_bytes(), "2026-01-31").unwrap();
             let listed = Started { policy, ..started.clone() };
             assert!(judge(listed, "169.254.169.254"), "{host}");
         }

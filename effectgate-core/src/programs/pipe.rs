@@ -97,8 +97,7 @@ fn substituted(words: &[Word<'_>]) -> bool {
 }
 
 fn runs(text: &str) -> bool {
-    let name = last(text);
-    shell_name(name).is_some() || inline::is_interpreter(name)
+    shell_name(text).is_some() || inline::is_interpreter(text)
 }
 
 fn is_fetcher(text: &str) -> bool {
