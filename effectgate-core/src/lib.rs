@@ -24,6 +24,7 @@
 
 mod canonical;
 pub mod chain;
+pub mod diff;
 mod entries;
 mod envelope;
 pub mod escape;

@@ -43,7 +43,7 @@ fn what_lies_below_a_root_may_be_read() {
         read("/srv/repo/conf.toml", Some("/srv/repo/conf.toml")),
         (INSIDE, "read_roots", Some(10))
     );
-    assert_eq!(read("/usr/lib/a.so", Some("/usr/lib")), (INSIDE, "base-linux", Some(11)));
+    assert_eq!(read("/usr/share/kit/a.so", Some(PROFILED)), (INSIDE, "base-linux", Some(11)));
     assert_eq!(read("/tmp/effectgate-3/a", Some("/tmp/effectgate-3")), (INSIDE, "tmpdir", None));
     for path in ["/etc/shadow", "/srv/repo/README", "/home/a/x", "/", "/proc/1/environ"] {
         assert_eq!(read(path, None), (OUTSIDE, "read_roots", Some(7)), "{path}");
@@ -60,7 +60,7 @@ fn what_lies_below_a_root_that_is_read_may_not_be_written() {
         for (path, root) in [
             ("/srv/repo/src/a", Some("/srv/repo/src")),
             ("/srv/repo/src/built/a", Some("/srv/repo/src/built")),
-            ("/usr/lib/a", Some("/usr/lib")),
+            ("/usr/share/kit/a", Some(PROFILED)),
             ("/run/secrets/db", Some("/run/secrets/db")),
             ("/etc/passwd", None),
         ] {
@@ -71,13 +71,17 @@ fn what_lies_below_a_root_that_is_read_may_not_be_written() {
 
 #[test]
 fn profiles_speak_for_no_credentials() {
-    for path in ["/usr/lib/.ssh/id", "/usr/lib/.npmrc", "/usr/lib/evidence", "/usr/lib/evidence/x"]
-    {
-        assert_eq!(read(path, Some("/usr/lib")), (OUTSIDE, "credentials", None), "{path}");
+    for path in [
+        "/usr/share/kit/.ssh/id",
+        "/usr/share/kit/.npmrc",
+        "/usr/share/kit/evidence",
+        "/usr/share/kit/evidence/x",
+    ] {
+        assert_eq!(read(path, Some(PROFILED)), (OUTSIDE, "credentials", None), "{path}");
     }
     // A root that leads into a home by a mount.
     for (path, finding) in [("/home/b/x", OUTSIDE), ("/root/x", OUTSIDE), ("/home/a/x", INSIDE)] {
-        assert_eq!(read(path, Some("/usr/lib")).0, finding, "{path}");
+        assert_eq!(read(path, Some(PROFILED)).0, finding, "{path}");
     }
     // What the manifest names is its own word.
     let named = read("/srv/repo/src/.npmrc", Some("/srv/repo/src"));
@@ -169,7 +173,7 @@ fn run(started: Started, path: &str, ino: u64, root: RootMatch, argv: &[&str]) -
     judged(started, &exec)
 }
 
-type Run = ((Finding, &'static str, Option<u32>), Option<String>);
+type Run = ((Finding, &'static str, Option<u32>), Option<&'static str>);
 
 fn judged(started: Started, exec: &Exec) -> Run {
     let found = judge::exec(&Tables::new(started), exec);
@@ -200,7 +204,7 @@ fn a_program_is_the_file_that_runs() {
     );
     assert_eq!(below("/srv/repo/src/out/x", "/srv/repo/src/out"), outside, "written by the job");
     assert_eq!(below("/srv/repo/src/python3", "/srv/repo/src"), outside);
-    assert_eq!(below("/usr/bin/id", "/usr/bin"), outside, "read is not run");
+    assert_eq!(below("/usr/share/kit/id", PROFILED), outside, "read is not run");
     assert_eq!(below("/tmp/effectgate-3/x", "/tmp/effectgate-3"), outside);
     let unknown = run(manifest_started(), "/x", 0, RootMatch::Unknown, &["x"]);
     assert!(matches!(unknown.0.0, Finding::Doubt(_)));
@@ -211,7 +215,7 @@ fn a_program_is_the_file_that_runs() {
 #[test]
 fn interpreters_and_shells_need_an_exception_that_holds() {
     let inline = listed("/usr/bin/python3.11", 1000, &["python3", "-I", "-c", "1"]);
-    assert_eq!(inline, ((OUTSIDE, "exceptions", Some(14)), Some("python -c".into())));
+    assert_eq!(inline, ((OUTSIDE, "exceptions", Some(14)), Some("python -c")));
     let shell = |argv: &[&str]| listed("/usr/bin/bash", 1001, argv);
     assert_eq!(shell(&["bash", "build.sh"]).0, (INSIDE, "exceptions", Some(22)));
     assert_eq!(shell(&["bash", "-c", "make"]).0.0, INSIDE);
@@ -231,7 +235,7 @@ fn interpreters_and_shells_need_an_exception_that_holds() {
     let mut late = manifest_started();
     late.ts += 60 * 86_400 * 1_000_000_000;
     let over = run(late, "/usr/bin/bash", 1001, RootMatch::Outside, &["bash", "x"]);
-    assert_eq!(over, ((OUTSIDE, "exceptions", Some(15)), Some("bash".into())));
+    assert_eq!(over, ((OUTSIDE, "exceptions", Some(15)), Some("bash")));
 }
 
 #[test]

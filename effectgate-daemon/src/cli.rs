@@ -4,6 +4,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::exit::{self, Failure};
+
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
 #[derive(Debug, Parser)]
@@ -13,18 +15,48 @@ pub struct Cli {
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
     /// How results are printed on standard output
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, global = true, value_enum, default_value_t = Wanted::Text)]
+    pub format: Wanted,
     #[command(subcommand)]
     pub command: Command,
 }
 
+/// How the user wants a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum Wanted {
     /// For people
     Text,
     /// One JSON document
     Json,
+    /// SARIF 2.1.0, for pull requests: what check, compare and diff find
+    Sarif,
+}
+
+/// How a result is printed that names no places in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+impl Wanted {
+    /// For the commands whose results name no places in files.
+    ///
+    /// # Errors
+    /// When SARIF is wanted of them.
+    pub fn plain(self) -> Result<Format, Failure> {
+        match self {
+            Wanted::Text => Ok(Format::Text),
+            Wanted::Json => Ok(Format::Json),
+            Wanted::Sarif => Err(Failure {
+                code: exit::USAGE,
+                error: anyhow::anyhow!(
+                    "--format sarif tells what check, compare and diff find; \
+                     write --format text or --format json here"
+                ),
+            }),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -38,13 +70,22 @@ pub enum Command {
     )]
     Run(Run),
     /// Report every fault of policy files
-    #[command(after_help = "Example:\n  effectgate check agent.json")]
+    #[command(after_help = "Example:\n  effectgate check agent-egress.yml\n  \
+        effectgate check policies/*.json --format sarif\n\n\
+        Exit codes: 0 every file holds; 1 one does not; 2 wrong usage, or one cannot be read.")]
     Check(Check),
     /// Pin a policy file by its digest, or verify the pin
     #[command(
-        after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify"
+        after_help = "Example:\n  effectgate pin agent-egress.yml\n  effectgate pin agent-egress.yml --verify"
     )]
     Pin(Pin),
+    /// Say what a changed policy permits that the one before did not
+    #[command(
+        after_help = "Example:\n  effectgate diff old/agent.json agent.json --review-note review.json\n\n\
+        Exit codes: 0 nothing more is permitted, or a review note covers it; 1 more is permitted;\n\
+        2 wrong usage, or a file could not be read."
+    )]
+    Diff(Diff),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
@@ -142,6 +183,9 @@ pub struct Check {
     /// Policy files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// The directory that a manifest's roots are in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub workspace: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +197,17 @@ pub struct Pin {
     pub verify: bool,
     /// A review note that covers a drift of the digest
     #[arg(long, value_name = "FILE", requires = "verify")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The policy as it was
+    pub old: PathBuf,
+    /// The policy as it is to be
+    pub new: PathBuf,
+    /// A review note from the old digest to the new one
+    #[arg(long, value_name = "FILE")]
     pub review_note: Option<PathBuf>,
 }
 

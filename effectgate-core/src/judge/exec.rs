@@ -11,7 +11,7 @@ use crate::programs::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecJudgement {
     pub judgement: Judgement,
-    pub what: Option<String>,
+    pub what: Option<&'static str>,
 }
 
 /// Judges a program that runs. An envelope asks about none.
@@ -114,9 +114,9 @@ impl Meant<'_> {
             let interpreter = self.names.iter().any(|name| programs::is_interpreter(name));
             return (interpreter && !exec.argv_complete).then(|| self.cut(self.line));
         };
-        Some(match self.excepted(&form) {
+        Some(match self.excepted(form) {
             Some(line) => plain(Judgement::within_rule(self.rule("exceptions", line))),
-            None => self.violates("exceptions", &form),
+            None => self.violates("exceptions", form),
         })
     }
 
@@ -130,9 +130,9 @@ impl Meant<'_> {
         self.tables.started.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
     }
 
-    fn violates(&self, rule: &'static str, what: &str) -> ExecJudgement {
+    fn violates(&self, rule: &'static str, what: &'static str) -> ExecJudgement {
         let judgement = Judgement::violates(self.rule(rule, self.line));
-        ExecJudgement { judgement, what: Some(what.to_owned()) }
+        ExecJudgement { judgement, what: Some(what) }
     }
 
     /// Arguments are missing in which what is asked for may stand.

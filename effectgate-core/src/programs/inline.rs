@@ -1,11 +1,12 @@
 //! Interpreters whose program stands in their arguments.
 
-use super::plain;
+use super::{basename, stem};
 
 /// How one interpreter reads its options.
 struct Interpreter {
-    /// The first is what exceptions call it.
     names: &'static [&'static str],
+    /// What an exception calls it.
+    form: &'static str,
     /// Letters that a program follows.
     code: &'static [u8],
     /// Letters that take the rest of their cluster, or the next argument.
@@ -17,33 +18,22 @@ struct Interpreter {
     long_code: &'static [&'static str],
     /// Long options that take the next argument.
     long_value: &'static [&'static str],
-    /// Commands that a program follows.
-    word_code: &'static [&'static str],
 }
 
-const INTERPRETERS: [Interpreter; 9] = [
+const INTERPRETERS: [Interpreter; 6] = [
     Interpreter {
-        names: &["python"],
+        names: &["python", "pypy"],
+        form: "python -c",
         code: b"c",
         value: b"WXQ",
         rest: b"",
         last: b"m",
         long_code: &[],
         long_value: &["--check-hash-based-pycs"],
-        word_code: &[],
     },
     Interpreter {
-        names: &["pypy"],
-        code: b"c",
-        value: b"WXQ",
-        rest: b"",
-        last: b"m",
-        long_code: &[],
-        long_value: &["--check-hash-based-pycs"],
-        word_code: &[],
-    },
-    Interpreter {
-        names: &["node", "nodejs"],
+        names: &["node", "nodejs", "bun"],
+        form: "node -e",
         code: b"ep",
         value: b"rC",
         rest: b"",
@@ -64,93 +54,58 @@ const INTERPRETERS: [Interpreter; 9] = [
             "--disable-warning",
             "--experimental-default-type",
         ],
-        word_code: &[],
-    },
-    Interpreter {
-        names: &["bun"],
-        code: b"ep",
-        value: b"rC",
-        rest: b"",
-        last: b"",
-        long_code: &["--eval", "--print"],
-        long_value: &[
-            "--require",
-            "--import",
-            "--conditions",
-            "--loader",
-            "--experimental-loader",
-            "--input-type",
-            "--title",
-            "--env-file",
-            "--icu-data-dir",
-            "--openssl-config",
-            "--stack-trace-limit",
-            "--disable-warning",
-            "--experimental-default-type",
-        ],
-        word_code: &[],
-    },
-    Interpreter {
-        names: &["deno"],
-        code: b"",
-        value: b"cL",
-        rest: b"",
-        last: b"",
-        long_code: &[],
-        long_value: &["--config", "--log-level"],
-        word_code: &["eval"],
     },
     Interpreter {
         names: &["perl"],
+        form: "perl -e",
         code: b"eE",
         value: b"I",
         rest: b"imMFxDV",
         last: b"",
         long_code: &[],
         long_value: &[],
-        word_code: &[],
     },
     Interpreter {
         names: &["ruby"],
+        form: "ruby -e",
         code: b"e",
         value: b"IrCEK",
         rest: b"iFxTW0",
         last: b"",
         long_code: &[],
         long_value: &["--encoding", "--external-encoding", "--internal-encoding"],
-        word_code: &[],
     },
     Interpreter {
         names: &["php", "php-cli", "php-cgi"],
+        form: "php -r",
         code: b"rBRE",
         value: b"cdztS",
         rest: b"",
         last: b"fF",
         long_code: &["--run", "--process-begin", "--process-code", "--process-end"],
         long_value: &["--php-ini", "--define", "--zend-extension", "--docroot", "--server"],
-        word_code: &[],
     },
     Interpreter {
         names: &["lua", "luajit"],
+        form: "lua -e",
         code: b"e",
         value: b"l",
         rest: b"jOb",
         last: b"",
         long_code: &[],
         long_value: &[],
-        word_code: &[],
     },
 ];
 
 /// The form in which an interpreter was given its program by argument, in the
 /// words of an exception (`python -c`). `binary` is a path or a basename;
 /// `argv` begins with the program's name.
-pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
+pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<&'static str> {
     let interpreter = interpreter(binary)?;
     let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
     while let Some(argument) = arguments.next() {
         match interpreter.read(argument) {
-            Reads::Code(option) => return Some(format!("{} {option}", interpreter.name())),
+            Reads::Code => return Some(interpreter.form),
             Reads::Value => {
                 arguments.next();
             }
@@ -159,18 +114,6 @@ pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
         }
     }
     None
-}
-
-/// Whether this is such a form.
-pub(super) fn is_form(what: &str) -> bool {
-    let Some((name, option)) = what.split_once(' ') else { return false };
-    let known = INTERPRETERS.iter().find(|interpreter| interpreter.name() == name);
-    known.is_some_and(|known| {
-        let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
-        letter.is_some_and(|letter| known.code.contains(&letter.as_bytes()[0]))
-            || known.long_code.contains(&option)
-            || known.word_code.contains(&option)
-    })
 }
 
 /// The module that Python runs as its program (`python -m pip`).
@@ -183,7 +126,7 @@ pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> 
                 arguments.next();
             }
             Reads::Alone => {}
-            Reads::Code(_) => return None,
+            Reads::Code => return None,
             Reads::End if argument.starts_with(b"-") && argument.len() > 1 => {
                 let at = argument.iter().position(|letter| *letter == b'm')?;
                 let rest = &argument[at + 1..];
@@ -196,20 +139,26 @@ pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> 
     None
 }
 
+/// Whether an exception can name this form.
+pub(crate) fn is_form(text: &str) -> bool {
+    INTERPRETERS.iter().any(|interpreter| interpreter.form == text)
+}
+
 /// Whether a program of this name can be given its program by argument.
 pub(crate) fn is_interpreter(binary: &str) -> bool {
     interpreter(binary).is_some()
 }
 
 fn interpreter(binary: &str) -> Option<&'static Interpreter> {
-    let name = plain(binary);
-    INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name.as_str()))
+    let name = basename(binary.as_bytes());
+    let name = stem(&name);
+    INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name))
 }
 
 /// What an argument is to an interpreter.
 enum Reads {
-    /// A program follows; the option.
-    Code(String),
+    /// A program follows.
+    Code,
     /// The next argument belongs to it.
     Value,
     Alone,
@@ -218,32 +167,22 @@ enum Reads {
 }
 
 impl Interpreter {
-    fn name(&self) -> &'static str {
-        self.names.first().copied().unwrap_or_default()
-    }
-
     fn read(&self, argument: &[u8]) -> Reads {
-        if let Some(word) = self.word_code.iter().find(|word| word.as_bytes() == argument) {
-            return Reads::Code((*word).to_owned());
-        }
         if argument == b"-" || argument == b"--" || !argument.starts_with(b"-") {
             return Reads::End;
         }
         if argument.starts_with(b"--") {
             let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
-            let find =
-                |names: &[&'static str]| names.iter().copied().find(|long| long.as_bytes() == name);
-            return match find(self.long_code) {
-                Some(long) => Reads::Code(long.to_owned()),
-                None if name.len() == argument.len() && find(self.long_value).is_some() => {
-                    Reads::Value
-                }
-                None => Reads::Alone,
+            let is = |names: &[&str]| names.iter().any(|long| long.as_bytes() == name);
+            return match (is(self.long_code), name.len() == argument.len()) {
+                (true, _) => Reads::Code,
+                (false, true) if is(self.long_value) => Reads::Value,
+                (false, _) => Reads::Alone,
             };
         }
         for (at, letter) in argument.iter().enumerate().skip(1) {
             if self.code.contains(letter) {
-                return Reads::Code(format!("-{}", char::from(*letter)));
+                return Reads::Code;
             }
             if self.value.contains(letter) {
                 return if at + 1 == argument.len() { Reads::Value } else { Reads::Alone };
@@ -263,7 +202,7 @@ impl Interpreter {
 mod tests {
     use super::*;
 
-    fn form(line: &str) -> Option<String> {
+    fn form(line: &str) -> Option<&'static str> {
         let argv: Vec<&str> = line.split(' ').collect();
         inline_form(argv[0], &argv)
     }
@@ -277,17 +216,14 @@ mod tests {
             ("python3 -I -W error -c x", "python -c"),
             ("python3 -Xdev -cprint(1)", "python -c"),
             ("node -e x", "node -e"),
-            ("node --eval x", "node --eval"),
-            ("node --eval=x", "node --eval"),
-            ("nodejs -pe x", "node -p"),
-            ("node -r ./a.js --print x", "node --print"),
-            ("node18 -p x", "node -p"),
-            ("bun -e x", "bun -e"),
-            ("deno eval x", "deno eval"),
-            ("pypy3 -c x", "pypy -c"),
+            ("node --eval x", "node -e"),
+            ("node --eval=x", "node -e"),
+            ("nodejs -pe x", "node -e"),
+            ("node -r ./a.js --print x", "node -e"),
+            ("node18 -p x", "node -e"),
             ("perl -e x", "perl -e"),
             ("perl -lne x", "perl -e"),
-            ("perl5.36.0 -MPOSIX -E x", "perl -E"),
+            ("perl5.36.0 -MPOSIX -E x", "perl -e"),
             ("perl -i.bak -pe x", "perl -e"),
             ("perl -I lib -e x", "perl -e"),
             ("ruby -ne x", "ruby -e"),
@@ -296,7 +232,7 @@ mod tests {
             ("php8.2 -d a=b -r x", "php -r"),
             ("lua5.4 -l m -e x", "lua -e"),
         ] {
-            assert_eq!(form(line).as_deref(), Some(want), "{line}");
+            assert_eq!(form(line), Some(want), "{line}");
         }
     }
 

@@ -97,7 +97,8 @@ fn substituted(words: &[Word<'_>]) -> bool {
 }
 
 fn runs(text: &str) -> bool {
-    shell_name(text).is_some() || inline::is_interpreter(text)
+    let name = last(text);
+    shell_name(name).is_some() || inline::is_interpreter(name)
 }
 
 fn is_fetcher(text: &str) -> bool {

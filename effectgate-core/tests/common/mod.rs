@@ -9,7 +9,7 @@ use effectgate_core::input::{
     Backend, Bytes, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp,
     Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
 };
-use effectgate_core::policy::{self, Policy, Rights};
+use effectgate_core::policy::{self, Key, Policy, Rights, RootRule};
 use effectgate_core::{Line, State, Verdict, judge, step};
 
 pub const JOB: JobId = 3;
@@ -79,9 +79,20 @@ pub fn manifest() -> Policy {
     manifest_of(MANIFEST)
 }
 
+/// What the shipped profiles hold is not these tests' matter: another one adds
+/// this directory.
+pub const PROFILED: &str = "/usr/share/kit";
+
 pub fn manifest_of(text: &str) -> Policy {
-    policy::parse("agent-egress.yml", text.as_bytes(), TODAY)
-        .unwrap_or_else(|faults| panic!("{faults:#?}"))
+    let parsed = policy::parse("agent-egress.yml", text.as_bytes(), TODAY);
+    let mut policy = parsed.unwrap_or_else(|faults| panic!("{faults:#?}"));
+    policy.roots.entries.push(RootRule {
+        path: PROFILED.into(),
+        rights: Rights::READ,
+        key: Key { name: "base-linux", line: 11 },
+        profile: true,
+    });
+    policy
 }
 
 /// A job under [`MANIFEST`] in `/srv/repo`, whose user's home is `/home/a`.
@@ -118,7 +129,7 @@ pub fn under(policy: Policy) -> Started {
     Started {
         workspace: Some(b"/srv/repo".to_vec()),
         home: Some(b"/home/a".to_vec()),
-        own: vec![b"/usr/lib/evidence".to_vec()],
+        own: vec![b"/usr/share/kit/evidence".to_vec()],
         hosts: vec![vec![]],
         policy,
         roots,
