@@ -194,8 +194,8 @@ pub enum OnViolation {
     Enforce,
 }
 
-/// Reads a policy: an envelope when the text begins like a JSON object, and
-/// a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
+/// Reads a policy: an envelope when the text begins like a JSON object (or
+/// the file is called one), and a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
 /// expire.
 ///
 /// # Errors
@@ -203,7 +203,8 @@ pub enum OnViolation {
 pub fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy, Vec<Fault>> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => envelope::parse(file_name, bytes),
-        None if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
+        // It is neither; its name says which format its faults are about.
+        _ if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
         _ => manifest::parse(file_name, bytes, today),
     }
 }

@@ -62,10 +62,13 @@ impl Check<'_> {
         }
         let count = object.one_of.iter().filter(|name| there(name)).count();
         if count != 1 && !object.one_of.is_empty() {
-            let names = object.one_of.join(" or ");
-            let which = if count == 0 { "neither" } else { "both" };
-            let message = format!("{}{which} of {names} is written", prefix(path));
-            self.faults.add(at, "one-of", message, format!("write exactly one: {names}"));
+            let what = if count == 0 {
+                format!("neither {} is written", object.one_of.join(" nor "))
+            } else {
+                format!("{} are all written", object.one_of.join(" and "))
+            };
+            let help = format!("write exactly one: {}", object.one_of.join(" or "));
+            self.faults.add(at, "one-of", format!("{}{what}", prefix(path)), help);
         }
     }
 
@@ -132,7 +135,7 @@ impl Check<'_> {
             }
             (Shape::OneOf(rule, words), Value::String(text)) => {
                 if self.characters(text, node.at, path) && !words.contains(&text.as_str()) {
-                    let message = format!("{path}: {} is no choice", quoted(text));
+                    let message = format!("{path}: {} is none of the choices", quoted(text));
                     let help = format!("write one of: {}", words.join(", "));
                     self.faults.add(node.at, rule, message, help);
                 }

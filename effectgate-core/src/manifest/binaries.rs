@@ -82,9 +82,11 @@ impl Allowed<'_> {
 
     pub fn exception_help(&self) -> &'static str {
         if self.version == 1 {
-            "list the programs it would run instead, or write `version: 2` and an exception with two reviewers"
+            "list the programs it would run instead, or write `version: 2` and, with its name, \
+             `exceptions: [{\"allows\": \"bash\"}]`; what else an exception needs is said then"
         } else {
-            "list the programs it would run instead, or write an exception with two reviewers"
+            "list the programs it would run instead, or write, with its name, \
+             `exceptions: [{\"allows\": \"bash\"}]`; what else an exception needs is said then"
         }
     }
 }

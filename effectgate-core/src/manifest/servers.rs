@@ -40,7 +40,7 @@ pub(super) fn read(fields: Fields, allowed: &Allowed, faults: &mut Faults) -> Se
 
 fn tools(server: Fields, name: &str, faults: &mut Faults) -> Vec<Entry<Tool>> {
     if let (Some(at), Some([])) = (server.at("tools"), server.list("tools")) {
-        let message = format!("tools: {} may call none", quoted(name));
+        let message = format!("tools: {} has none", quoted(name));
         faults.add(at, "server-tools", message, "list its tools, or remove the server");
     }
     entries::read(server, "tools", faults, |text| {

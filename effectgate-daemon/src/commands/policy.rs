@@ -33,7 +33,7 @@ pub struct Pinned {
 /// When one cannot be read, is malformed, or the digest differs and no note
 /// covers it.
 pub fn load(args: &PolicyArgs) -> Result<Pinned> {
-    let (policy, bytes) = of_kind(&args.file)?;
+    let (policy, bytes) = of_kind(&args.file, &today())?;
     let path = args.file.path();
     let note = args.review_note.as_deref().map(read_note).transpose()?;
     let pinned = match (&args.digest, &args.digest_file) {
@@ -57,14 +57,14 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
     Ok(Pinned { policy, bytes, note, digest: pinned })
 }
 
-/// Reads and parses the policy that was named, which must be of the kind that
-/// it was called.
+/// Reads and parses the policy that was named as of a day, `YYYY-MM-DD`; it
+/// must be of the kind that it was called.
 ///
 /// # Errors
 /// As [`read`], or when it is of the other kind.
-pub fn of_kind(file: &PolicyFile) -> Result<(Policy, Vec<u8>)> {
+pub fn of_kind(file: &PolicyFile, today: &str) -> Result<(Policy, Vec<u8>)> {
     let path = file.path();
-    let (policy, bytes) = read(path)?;
+    let (policy, bytes) = read_on(path, today)?;
     match (policy.kind, &file.manifest) {
         (Kind::Manifest, None) => bail!("{} is a manifest: use --manifest", path.display()),
         (Kind::Envelope, Some(_)) => bail!("{} is an envelope: use --envelope", path.display()),
