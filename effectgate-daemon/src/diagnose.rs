@@ -134,6 +134,12 @@ pub fn text(findings: &[Finding], look: Look) -> String {
     text
 }
 
+/// `1 fault`, `2 faults`
+#[must_use]
+pub fn counted(faults: usize) -> String {
+    format!("{faults} fault{}", if faults == 1 { "" } else { "s" })
+}
+
 /// A finding for machines.
 #[must_use]
 pub fn json(finding: &Finding) -> Value {
