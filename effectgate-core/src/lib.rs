@@ -45,6 +45,7 @@ pub mod replay;
 pub mod secret;
 mod step;
 pub mod time;
+pub mod trace;
 pub mod verdict;
 
 pub use step::{Line, Output, State, step};
