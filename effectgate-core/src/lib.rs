@@ -24,6 +24,7 @@
 
 mod canonical;
 pub mod chain;
+pub mod compare;
 mod envelope;
 pub mod escape;
 mod fault;
@@ -39,9 +40,11 @@ mod note;
 pub mod pin;
 pub mod policy;
 pub mod process;
+pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod scan;
 pub mod secret;
 mod step;
 pub mod time;

@@ -11,8 +11,7 @@ use crate::redact::arguments::{Reader, Reading};
 use crate::redact::{REDACTED, shapes, words};
 
 /// What gave a secret away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sign {
     /// The name before it: `--token abc`, `API_KEY=abc`, `Authorization: abc`.
     Name,
@@ -26,6 +25,26 @@ pub enum Sign {
     Key,
     /// A private key in PEM.
     PrivateKey,
+}
+
+impl Serialize for Sign {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Sign {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sign::Name => "name",
+            Sign::Password => "password",
+            Sign::Url => "url",
+            Sign::Bearer => "bearer",
+            Sign::Key => "key",
+            Sign::PrivateKey => "private-key",
+        }
+    }
 }
 
 /// The secrets in an argument list: the argument's index from 0, and the sign.

@@ -1,0 +1,232 @@
+//! Whether a program may run, and what it was told to run.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::findings::{Findings, shown};
+use super::place::{Places, contains, normal};
+use crate::policy::{Key, Policy};
+use crate::programs;
+use crate::trace::Event;
+
+/// Where the system keeps programs that a job cannot write.
+const SYSTEM: [&str; 6] =
+    ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
+
+/// Programs whose answer is kept.
+const KEPT: usize = 1024;
+
+pub(super) struct Programs<'a> {
+    policy: &'a Policy,
+    today: &'a str,
+    /// Directories (in normal form) whose files may run whoever wrote them.
+    exec_roots: Vec<String>,
+    /// Directories in which listed programs are looked up.
+    search: Vec<String>,
+    /// By a program's name: nothing has to be asked about its arguments.
+    harmless: HashMap<String, bool>,
+}
+
+impl<'a> Programs<'a> {
+    pub fn new(policy: &'a Policy, workspace: &str, today: &'a str) -> Self {
+        let workspace = normal("/", workspace);
+        let roots = |wanted: fn(&crate::policy::Rights) -> bool| {
+            let entries = policy.roots.entries.iter().filter(move |root| wanted(&root.rights));
+            entries.map(|root| normal(&workspace, &root.path)).collect()
+        };
+        Programs {
+            policy,
+            today,
+            exec_roots: roots(|rights| rights.exec),
+            search: roots(|rights| rights.search),
+            harmless: HashMap::new(),
+        }
+    }
+
+    pub fn judge(
+        &mut self,
+        line: u64,
+        event: &Event<'_>,
+        places: &Places<'_>,
+        findings: &mut Findings,
+    ) {
+        match &event.binary {
+            Some(binary) => {
+                self.listed(line, event, binary, places, findings);
+                if !self.is_harmless(binary) {
+                    self.told(line, binary, &event.argv, findings);
+                }
+            }
+            // A tool that runs commands is handed them like any other.
+            None => self.handed(line, &event.argv, findings),
+        }
+    }
+
+    fn listed(
+        &self,
+        line: u64,
+        event: &Event<'_>,
+        binary: &str,
+        places: &Places<'_>,
+        findings: &mut Findings,
+    ) {
+        let Some(list) = &self.policy.binaries else { return };
+        let at = (Some(line), Some("binary"));
+        let name = match binary.rsplit_once('/') {
+            None => binary,
+            Some((_, name)) => {
+                let path = places.absolute(event.cwd.as_deref(), binary);
+                if self.exec_roots.iter().any(|root| contains(root, &path)) {
+                    return;
+                }
+                let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+                let known = SYSTEM.contains(&directory)
+                    || self.search.iter().any(|root| contains(root, directory));
+                if !known {
+                    findings.add("binary-path", at, Some(list.key), || {
+                        let message = format!(
+                            "{} is neither where the system keeps programs nor below an exec root",
+                            shown(binary)
+                        );
+                        (message, "run the system's program, or list its directory in exec_roots")
+                    });
+                    return;
+                }
+                name
+            }
+        };
+        let Some(entry) = self.policy.lists_binary(name) else {
+            findings.add("binary-not-listed", at, Some(list.key), || {
+                let message = format!("{} is not in the list", shown(name));
+                (message, "do without it, or have it reviewed and listed")
+            });
+            return;
+        };
+        let wanted = entry.value.sha256.as_deref();
+        if let (Some(wanted), Some(found)) = (wanted, &event.digest)
+            && !is_digest(found, wanted)
+        {
+            let key = Key { line: entry.line, ..list.key };
+            findings.add("binary-digest", (Some(line), Some("digest")), Some(key), || {
+                let message = format!("{} is another file than the one listed", shown(name));
+                (message, "run the program that was reviewed, or have the new one reviewed")
+            });
+        }
+    }
+
+    fn is_harmless(&mut self, binary: &str) -> bool {
+        if let Some(known) = self.harmless.get(binary) {
+            return *known;
+        }
+        let harmless = programs::shell_name(binary).is_none()
+            && !programs::is_package_manager(binary)
+            && !programs::is_interpreter(binary)
+            && !programs::is_wrapper(binary);
+        if self.harmless.len() < KEPT {
+            self.harmless.insert(binary.to_owned(), harmless);
+        }
+        harmless
+    }
+
+    /// What the program is, by its name and arguments.
+    fn told(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
+        let key = self.key(program);
+        let binary = (Some(line), Some("binary"));
+        let arguments = (Some(line), Some("argv"));
+        if let Some(shell) = programs::shell_name(program) {
+            self.excepted("shell", binary, shell, key, findings);
+            self.fetched(line, argv, findings);
+        } else if let Some(form) = programs::inline_form(program, argv) {
+            self.excepted("inline-program", arguments, &form, key, findings);
+        }
+        let module = programs::managing_module(program, argv);
+        if module.is_some() || programs::is_package_manager(program) {
+            let at = if module.is_some() { arguments } else { binary };
+            self.manages(module.unwrap_or(program), at, key, findings);
+        }
+        if let Some(inner) = programs::wrapped(program, argv) {
+            // What follows is shorter than this, so that this ends.
+            self.told(line, &argv[inner], &argv[inner + 1..], findings);
+        }
+    }
+
+    fn handed(&self, line: u64, argv: &[Cow<'_, str>], findings: &mut Findings) {
+        let Some((first, rest)) = argv.split_first() else { return };
+        let runs = rest.first().is_some_and(|option| option.starts_with('-'));
+        if runs || programs::is_wrapper(first) {
+            self.told(line, first, rest, findings);
+        }
+        self.fetched(line, argv, findings);
+    }
+
+    fn fetched(&self, line: u64, argv: &[Cow<'_, str>], findings: &mut Findings) {
+        if self.changes_dependencies() || !argv.iter().any(|word| programs::pipes_into_shell(word))
+        {
+            return;
+        }
+        findings.add("pipe-into-shell", (Some(line), Some("argv")), self.binaries(), || {
+            let message = "a script runs what it fetches".to_owned();
+            (message, "fetch, review and then run; or write dependency_change: true")
+        });
+    }
+
+    fn manages(
+        &self,
+        what: &str,
+        at: (Option<u64>, Option<&str>),
+        key: Option<Key>,
+        findings: &mut Findings,
+    ) {
+        if !self.changes_dependencies() {
+            findings.add("package-manager", at, key, || {
+                let message = format!("{} changes what is installed", shown(what));
+                (message, "write dependency_change: true where the change is about dependencies")
+            });
+        }
+    }
+
+    fn excepted(
+        &self,
+        rule: &'static str,
+        at: (Option<u64>, Option<&str>),
+        what: &str,
+        key: Option<Key>,
+        findings: &mut Findings,
+    ) {
+        if self.policy.excepts(what, self.today).is_some() {
+            return;
+        }
+        let mut held = self.policy.agent.iter().flat_map(|agent| &agent.exceptions);
+        let expired = held.find(|exception| exception.allows == what);
+        let key = expired.map(|e| Key { name: "exceptions", line: e.line }).or(key);
+        findings.add(rule, at, key, || {
+            let message = match expired {
+                Some(exception) => {
+                    format!("the exception for {} expired on {}", shown(what), exception.expires)
+                }
+                None => format!("{} runs, and no exception lets it", shown(what)),
+            };
+            (message, "run the program itself, or write an exception with two reviewers")
+        });
+    }
+
+    fn changes_dependencies(&self) -> bool {
+        self.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
+    }
+
+    /// The line of this program, or that of the list.
+    fn key(&self, program: &str) -> Option<Key> {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let list = self.policy.binaries.as_ref()?;
+        Some(list.find(name).map_or(list.key, |entry| Key { line: entry.line, ..list.key }))
+    }
+
+    fn binaries(&self) -> Option<Key> {
+        self.policy.binaries.as_ref().map(|list| list.key)
+    }
+}
+
+/// Whether a digest as a trace writes it is this one.
+pub(super) fn is_digest(found: &str, wanted: &str) -> bool {
+    found.strip_prefix("sha256:").unwrap_or(found).eq_ignore_ascii_case(wanted)
+}
