@@ -13,6 +13,9 @@ use crate::trace::Event;
 const SYSTEM: [&str; 6] =
     ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
+/// Programs that run one another, as far as they are followed.
+const DEEPEST: usize = 8;
+
 /// Programs whose answer is kept.
 const KEPT: usize = 1024;
 
@@ -128,8 +131,22 @@ impl<'a> Programs<'a> {
         harmless
     }
 
-    /// What the program is, by its name and arguments.
+    /// What the program is, by its name and arguments; then the program that it
+    /// runs, and so on.
     fn told(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
+        let (mut program, mut argv) = (program, argv);
+        for _ in 0..DEEPEST {
+            self.told_one(line, program, argv, findings);
+            let Some(inner) = programs::wrapped(program, argv) else { return };
+            (program, argv) = (&argv[inner], &argv[inner + 1..]);
+        }
+        findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
+            let message = format!("more than {DEEPEST} programs run one another");
+            (message, "run the program itself")
+        });
+    }
+
+    fn told_one(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
         let key = self.key(program);
         let binary = (Some(line), Some("binary"));
         let arguments = (Some(line), Some("argv"));
@@ -143,10 +160,6 @@ impl<'a> Programs<'a> {
         if module.is_some() || programs::is_package_manager(program) {
             let at = if module.is_some() { arguments } else { binary };
             self.manages(module.unwrap_or(program), at, key, findings);
-        }
-        if let Some(inner) = programs::wrapped(program, argv) {
-            // What follows is shorter than this, so that this ends.
-            self.told(line, &argv[inner], &argv[inner + 1..], findings);
         }
     }
 
