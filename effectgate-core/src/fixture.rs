@@ -39,7 +39,7 @@ pub(crate) fn started() -> Started {
         ts: 1_700_000_000_000_000_000,
         boot_offset: 1_699_999_000_000_000_000,
         name: "job-7".into(),
-        policy: crate::policy::parse("envelope.json", ENVELOPE.as_bytes()).unwrap(),
+        policy: crate::policy::parse("envelope.json", ENVELOPE.as_bytes(), "2026-01-31").unwrap(),
         note: None,
         host: "host".into(),
         kernel: "6.12.0".into(),
@@ -71,7 +71,8 @@ pub(crate) fn started() -> Started {
 
 pub(crate) fn started_with_hosts() -> Started {
     Started {
-        policy: crate::policy::parse("envelope.json", ENVELOPE_WITH_HOSTS.as_bytes()).unwrap(),
+        policy: crate::policy::parse("envelope.json", ENVELOPE_WITH_HOSTS.as_bytes(), "2026-01-31")
+            .unwrap(),
         hosts: vec![vec!["192.0.2.1".parse().unwrap()], vec![], vec![]],
         ..started()
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use crate::envelope::parse;
 pub use crate::fault::Fault;
 pub use crate::host::{Host, HostName, Protocol};
 use crate::input::Coverage;
+use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
 
 /// A policy.
@@ -190,6 +190,20 @@ pub enum OnViolation {
     Observe,
     Kill,
     Enforce,
+}
+
+/// Reads a policy: an envelope when the text begins like a JSON object, and
+/// a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
+/// expire.
+///
+/// # Errors
+/// Every fault of the file, in its order. A syntax fault hides those behind it.
+pub fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy, Vec<Fault>> {
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => envelope::parse(file_name, bytes),
+        None if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
+        _ => manifest::parse(file_name, bytes, today),
+    }
 }
 
 impl Policy {

@@ -1,408 +1,182 @@
-//! Programs that can do what any other can: shells, interpreters that are
-//! handed a script, package managers.
+//! Programs that run whatever they are told: shells, interpreters used as
+//! shells, package managers.
 
-/// The name by which an exception lets this shell through.
-pub fn shell_name(program: &str) -> Option<&'static str> {
-    const SHELLS: [&str; 22] = [
-        "bash",
-        "sh",
-        "zsh",
-        "dash",
-        "fish",
-        "ksh",
-        "mksh",
-        "pdksh",
-        "csh",
-        "tcsh",
-        "ash",
-        "yash",
-        "busybox",
-        "toybox",
-        "cmd",
-        "powershell",
-        "pwsh",
-        "nu",
-        "elvish",
-        "xonsh",
-        "rbash",
-        "oksh",
-    ];
-    let name = bare(program);
-    SHELLS.into_iter().find(|shell| *shell == name)
-}
+mod told;
 
-/// The form (`python -c`) in which an interpreter is handed its program as an
-/// argument. The first of `argv` may be the program's own name.
-pub fn inline_form(program: &str, argv: &[impl AsRef<str>]) -> Option<String> {
-    let interpreter = Interpreter::of(program)?;
-    let mut arguments = own_arguments(program, argv);
-    while let Some(argument) = arguments.next() {
-        if let Some(word) = interpreter.commands.iter().find(|word| **word == argument) {
-            return Some(format!("{} {word}", interpreter.name));
-        }
-        let Some(option) = argument.strip_prefix('-').filter(|option| !option.is_empty()) else {
-            // The script, or its standard input: what follows is the script's.
-            return None;
-        };
-        if let Some(long) = option.strip_prefix('-') {
-            let name = long.split('=').next().unwrap_or_default();
-            if interpreter.long.contains(&name) {
-                return Some(format!("{} --{name}", interpreter.name));
-            }
-            if interpreter.long_values.contains(&name) && !long.contains('=') {
-                arguments.next();
-            }
-            continue;
-        }
-        for (at, letter) in option.char_indices() {
-            if interpreter.short.contains(letter) {
-                return Some(format!("{} -{letter}", interpreter.name));
-            }
-            if interpreter.ends.contains(letter) {
-                return None;
-            }
-            if interpreter.short_values.contains(letter) {
-                if at + letter.len_utf8() == option.len() {
-                    arguments.next();
-                }
-                break;
-            }
-        }
-    }
-    None
-}
+pub(crate) use told::{
+    inline_form, is_inline_form, is_interpreter, is_wrapper, managing_module, pipes_into_shell,
+    wrapped,
+};
 
-/// Whether a program, or what it is told to run, changes what is installed.
-pub fn is_package_manager(program: &str) -> bool {
-    const MANAGERS: [&str; 57] = [
-        "npm",
-        "npx",
-        "yarn",
-        "yarnpkg",
-        "pnpm",
-        "pnpx",
-        "bunx",
-        "corepack",
-        "pip",
-        "pipx",
-        "uv",
-        "uvx",
-        "poetry",
-        "pdm",
-        "hatch",
-        "pipenv",
-        "easy_install",
-        "conda",
-        "mamba",
-        "micromamba",
-        "cargo",
-        "rustup",
-        "apt",
-        "apt-get",
-        "aptitude",
-        "dpkg",
-        "yum",
-        "dnf",
-        "microdnf",
-        "rpm",
-        "zypper",
-        "apk",
-        "pacman",
-        "emerge",
-        "xbps-install",
-        "brew",
-        "port",
-        "nix",
-        "nix-env",
-        "nix-shell",
-        "guix",
-        "snap",
-        "flatpak",
-        "gem",
-        "bundle",
-        "bundler",
-        "composer",
-        "cpan",
-        "cpanm",
-        "luarocks",
-        "opam",
-        "stack",
-        "cabal",
-        "nuget",
-        "choco",
-        "winget",
-        "scoop",
-    ];
-    let name = bare(program);
-    MANAGERS.contains(&name.as_str())
-}
-
-/// The package manager that an interpreter runs as a module (`python -m pip`).
-pub fn managing_module<'a>(program: &str, argv: &'a [impl AsRef<str>]) -> Option<&'a str> {
-    if Interpreter::of(program)?.name != "python" {
-        return None;
-    }
-    let mut arguments = own_arguments(program, argv);
-    while let Some(argument) = arguments.next() {
-        let module = match argument.strip_prefix("-m") {
-            Some("") => arguments.next()?,
-            Some(attached) => attached,
-            None if argument.starts_with('-') => continue,
-            None => return None,
-        };
-        let top = module.split('.').next().unwrap_or(module);
-        return (top == "ensurepip" || is_package_manager(top)).then_some(module);
-    }
-    None
-}
-
-/// Whether a script hands what it fetches to a shell or an interpreter.
-pub fn pipes_into_shell(script: &str) -> bool {
-    const FETCHERS: [&str; 4] = ["curl", "wget", "aria2c", "lynx"];
-    if !FETCHERS.iter().any(|fetcher| script.contains(fetcher)) {
-        return false;
-    }
-    let runs = |word: &str| shell_name(word).is_some() || Interpreter::of(word).is_some();
-    let fetches = |word: &str| FETCHERS.contains(&base(word));
-    let (mut fetched, mut ran, mut piped) = (false, false, false);
-    let mut last = "";
-    for word in Words(script) {
-        match word {
-            // `a || b`: b gets nothing of a.
-            "|" if last == "|" => (fetched, ran, piped) = (false, false, false),
-            "|" => piped = fetched,
-            ";" | "&" | "\n" => (fetched, ran, piped) = (false, false, false),
-            // `bash <(curl …)`, `sh -c "$(curl …)"`
-            _ if fetches(word) && ran => return true,
-            _ if fetches(word) => fetched = true,
-            _ if runs(word) && piped => return true,
-            "eval" | "source" | "." => ran = true,
-            _ => ran |= runs(word),
-        }
-        last = word;
-    }
-    false
-}
-
-/// Whether a program can be handed another one as an argument.
-pub fn is_interpreter(program: &str) -> bool {
-    Interpreter::of(program).is_some()
-}
-
-/// Whether a program does nothing but run another (`env`, `timeout`).
-pub fn is_wrapper(program: &str) -> bool {
-    WRAPPERS.contains(&bare(program).as_str())
-}
-
-/// The program that a program runs which does nothing else (`env`, `timeout`),
-/// by its index in `argv`.
-pub fn wrapped(program: &str, argv: &[impl AsRef<str>]) -> Option<usize> {
-    let name = bare(program);
-    if !WRAPPERS.contains(&name.as_str()) {
-        return None;
-    }
-    let own = argv.first().is_some_and(|first| bare(first.as_ref()) == name);
-    let passed = |word: &str| {
-        word.starts_with('-')
-            || word.contains('=')
-            || word.starts_with(|c: char| c.is_ascii_digit())
-    };
-    let rest = argv.iter().enumerate().skip(usize::from(own));
-    let mut words = rest.filter(|(_, word)| !passed(word.as_ref()));
-    // Options with values hide which word is the program: the first that could be.
-    let first = words.clone().next().map(|(at, _)| at);
-    let special = words.find(|(_, word)| {
-        let word = word.as_ref();
-        shell_name(word).is_some() || Interpreter::of(word).is_some() || is_package_manager(word)
-    });
-    special.map(|(at, _)| at).or(first)
-}
-
-const WRAPPERS: [&str; 18] = [
-    "env", "timeout", "nice", "nohup", "xargs", "sudo", "doas", "setsid", "stdbuf", "time",
-    "ionice", "chrt", "taskset", "unshare", "chroot", "runuser", "watch", "strace",
+/// Programs whose work is to run other programs.
+const SHELLS: [&str; 22] = [
+    "ash",
+    "bash",
+    "busybox",
+    "cmd",
+    "csh",
+    "dash",
+    "elvish",
+    "fish",
+    "ksh",
+    "mksh",
+    "nu",
+    "oksh",
+    "pdksh",
+    "powershell",
+    "pwsh",
+    "rbash",
+    "sh",
+    "tcsh",
+    "toybox",
+    "xonsh",
+    "yash",
+    "zsh",
 ];
 
-/// A program's name without directory, `.exe` and version.
-fn bare(program: &str) -> String {
-    let name = base(program).to_ascii_lowercase();
+/// Programs that fetch code and run what comes with it.
+const PACKAGE_MANAGERS: [&str; 58] = [
+    "apk",
+    "apt",
+    "apt-get",
+    "aptitude",
+    "brew",
+    "bun",
+    "bundle",
+    "bundler",
+    "bunx",
+    "cabal",
+    "cargo",
+    "choco",
+    "composer",
+    "conda",
+    "corepack",
+    "cpan",
+    "cpanm",
+    "dnf",
+    "dpkg",
+    "easy_install",
+    "emerge",
+    "flatpak",
+    "gem",
+    "guix",
+    "hatch",
+    "luarocks",
+    "mamba",
+    "microdnf",
+    "micromamba",
+    "nix",
+    "nix-env",
+    "nix-shell",
+    "npm",
+    "npx",
+    "nuget",
+    "opam",
+    "pacman",
+    "pdm",
+    "pip",
+    "pipenv",
+    "pipx",
+    "pnpm",
+    "pnpx",
+    "poetry",
+    "port",
+    "rpm",
+    "rustup",
+    "scoop",
+    "snap",
+    "stack",
+    "uv",
+    "uvx",
+    "winget",
+    "xbps-install",
+    "yarn",
+    "yarnpkg",
+    "yum",
+    "zypper",
+];
+
+/// A program's name as these lists have it: without directories, `.exe` and
+/// the version at its end (`/usr/bin/python3.11` is `python`).
+pub(crate) fn plain(program: &str) -> String {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let cut = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    if cut.is_empty() { name.to_owned() } else { cut.to_owned() }
+    let short = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    if short.is_empty() { name.to_owned() } else { short.to_owned() }
 }
 
-fn base(program: &str) -> &str {
-    program.rsplit(['/', '\\']).next().unwrap_or(program)
+pub(crate) fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&plain(program).as_str())
 }
 
-fn own_arguments<'a, A: AsRef<str>>(
-    program: &str,
-    argv: &'a [A],
-) -> impl Iterator<Item = &'a str> + use<'a, A> {
-    let named = argv.first().is_some_and(|first| bare(first.as_ref()) == bare(program));
-    argv.iter().skip(usize::from(named)).map(AsRef::as_ref)
+pub(crate) fn is_package_manager(program: &str) -> bool {
+    PACKAGE_MANAGERS.contains(&plain(program).as_str())
 }
 
-struct Interpreter {
-    name: &'static str,
-    also: &'static [&'static str],
-    /// Letters behind which the program stands.
-    short: &'static str,
-    /// Letters with a value that is something else.
-    short_values: &'static str,
-    /// Letters behind which a module stands: what follows is the module's.
-    ends: &'static str,
-    long: &'static [&'static str],
-    long_values: &'static [&'static str],
-    /// Words that are commands (`deno eval`).
-    commands: &'static [&'static str],
+/// The form in which an interpreter is used as a shell, as exceptions name it
+/// (`python -c`); `None` when these arguments are no such form.
+pub(crate) fn form<S: AsRef<str>>(argv: &[S]) -> Option<String> {
+    let (program, arguments) = argv.split_first()?;
+    inline_form(program.as_ref(), arguments)
 }
 
-const fn interpreter(
-    name: &'static str,
-    short: &'static str,
-    short_values: &'static str,
-) -> Interpreter {
-    Interpreter {
-        name,
-        also: &[],
-        short,
-        short_values,
-        ends: "",
-        long: &[],
-        long_values: &[],
-        commands: &[],
-    }
-}
-
-const INTERPRETERS: [Interpreter; 13] = [
-    Interpreter { also: &["pypy", "micropython"], ends: "m", ..interpreter("python", "c", "WXQ") },
-    Interpreter {
-        also: &["nodejs"],
-        long: &["eval", "print"],
-        long_values: &["require", "import", "loader", "conditions", "env-file", "input-type"],
-        ..interpreter("node", "ep", "rC")
-    },
-    Interpreter { long: &["eval", "print"], ..interpreter("bun", "ep", "r") },
-    Interpreter { commands: &["eval", "repl"], ..interpreter("deno", "", "c") },
-    interpreter("perl", "eE", "ICDFMmxi"),
-    interpreter("ruby", "e", "ICEFKrxi"),
-    Interpreter {
-        long: &["run", "process-begin", "process-code", "process-end"],
-        ..interpreter("php", "rBRE", "cdfFStz")
-    },
-    interpreter("lua", "e", "l"),
-    Interpreter { also: &["r"], ..interpreter("rscript", "e", "") },
-    Interpreter { long: &["eval", "print"], ..interpreter("julia", "eE", "LJpt") },
-    interpreter("osascript", "e", "ls"),
-    Interpreter { long: &["eval", "rpc-eval"], ..interpreter("elixir", "e", "rSp") },
-    Interpreter { long: &["eval"], ..interpreter("scala", "e", "") },
-];
-
-impl Interpreter {
-    fn of(program: &str) -> Option<&'static Interpreter> {
-        let name = bare(program);
-        INTERPRETERS.iter().find(|one| one.name == name || one.also.contains(&name.as_str()))
-    }
-}
-
-/// Words of a script, and the signs between commands; loosely, for a script
-/// that hides its words hides them from any reader.
-struct Words<'a>(&'a str);
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let blank = |c: char| {
-            matches!(c, ' ' | '\t' | '"' | '\'' | '(' | ')' | '`' | '$' | '<' | '>' | '{' | '}')
-        };
-        let sign = |c: char| matches!(c, '|' | ';' | '&' | '\n');
-        let rest = self.0.trim_start_matches(blank);
-        let end = match rest.chars().next()? {
-            first if sign(first) => 1,
-            _ => rest.find(|c| blank(c) || sign(c)).unwrap_or(rest.len()),
-        };
-        let (word, after) = rest.split_at(end);
-        self.0 = after;
-        Some(word)
-    }
+/// Whether an exception may name this: a shell, or an interpreter's form.
+pub(crate) fn is_exceptional(what: &str) -> bool {
+    SHELLS.contains(&what) || is_inline_form(what)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<&str> {
-        line.split(' ').collect()
-    }
-
     #[test]
-    fn inline_forms() {
-        for (line, form) in [
-            ("python -c x", Some("python -c")),
-            ("python3.11 -Ic x", Some("python -c")),
-            ("/usr/bin/python3 -W ignore -c x", Some("python -c")),
-            ("python x.py -c y", None),
-            ("python -m pytest -c y", None),
-            ("python", None),
-            ("node -e x", Some("node -e")),
-            ("nodejs --eval=x", Some("node --eval")),
-            ("node -pe x", Some("node -p")),
-            ("node -r esm x.js -e", None),
-            ("deno eval x", Some("deno eval")),
-            ("perl -lane x", Some("perl -e")),
-            ("perl -Ilib x.pl -e", None),
-            ("ruby -e x", Some("ruby -e")),
-            ("php8.2 -r x", Some("php -r")),
-            ("awk {print}", None),
-            ("git -c x=y log", None),
+    fn names_lose_directories_and_versions() {
+        for (text, want) in [
+            ("/usr/bin/python3.11", "python"),
+            ("bash-5.2", "bash"),
+            ("PowerShell.exe", "powershell"),
+            ("7z", "7z"),
+            ("7", "7"),
+            ("pip3", "pip"),
+            ("apt-get", "apt-get"),
         ] {
-            let all = words(line);
-            assert_eq!(inline_form(all[0], &all).as_deref(), form, "{line}");
-            assert_eq!(inline_form(all[0], &all[1..]).as_deref(), form, "{line}, bare");
+            assert_eq!(plain(text), want);
         }
     }
 
     #[test]
-    fn fetched_scripts() {
-        for script in [
-            "curl -fsSL https://x | sh",
-            "wget -qO- x|sudo bash",
-            "curl x | env A=b python3 -",
-            "bash <(curl x)",
-            "sh -c \"$(curl x)\"",
-            "eval `wget x`",
-            "cd y && curl x | tee z | bash",
+    fn forms() {
+        for (argv, want) in [
+            (&["python3", "-c", "1"][..], Some("python -c")),
+            (&["/usr/bin/python3.11", "-I", "-c", "1"], Some("python -c")),
+            (&["python", "-Ic", "1"], Some("python -c")),
+            (&["python", "build.py", "-c"], None),
+            (&["python", "-m", "pytest", "-c", "x"], None),
+            (&["node", "--eval=1"], Some("node --eval")),
+            (&["node", "-p", "1"], Some("node -p")),
+            (&["node", "server.js", "-e"], None),
+            (&["perl", "-ne", "1"], Some("perl -e")),
+            (&["deno", "eval", "1"], Some("deno eval")),
+            (&["git", "-c", "a=b"], None),
+            (&[], None),
         ] {
-            assert!(pipes_into_shell(script), "{script}");
-        }
-        for script in [
-            "curl x -o y",
-            "curl x | jq .",
-            "curl x || bash y",
-            "sh y; curl x",
-            "echo curl; sh y",
-            "make | tee x",
-            "",
-        ] {
-            assert!(!pipes_into_shell(script), "{script}");
+            assert_eq!(form(argv).as_deref(), want, "{argv:?}");
         }
     }
 
     #[test]
-    fn names() {
-        assert_eq!(shell_name("/bin/bash"), Some("bash"));
-        assert_eq!(shell_name("CMD.EXE"), Some("cmd"));
-        assert_eq!(shell_name("bash-5.2"), Some("bash"));
-        assert_eq!(shell_name("basher"), None);
-        assert!(is_package_manager("pip3.12") && is_package_manager("apt-get"));
-        assert!(!is_package_manager("go") && !is_package_manager("pipe"));
-        assert_eq!(managing_module("python3", &words("python3 -I -m pip install x")), Some("pip"));
-        assert_eq!(managing_module("python3", &words("-m pytest")), None);
-        assert_eq!(wrapped("env", &words("env -i A=b bash -c x")), Some(3));
-        assert_eq!(wrapped("timeout", &words("-s KILL 5 npm i")), Some(3));
-        assert_eq!(wrapped("nice", &words("nice make")), Some(1));
-        assert_eq!(wrapped("git", &words("git bash")), None);
+    fn what_exceptions_may_name() {
+        for what in ["bash", "sh", "python -c", "node --eval", "perl -E"] {
+            assert!(is_exceptional(what), "{what}");
+        }
+        for what in ["", "git", "python", "python3 -c", "bash -c", "npm", "Bash"] {
+            assert!(!is_exceptional(what), "{what}");
+        }
+    }
+
+    #[test]
+    fn lists_are_sorted_plain_names() {
+        assert!(SHELLS.is_sorted() && PACKAGE_MANAGERS.is_sorted());
+        assert!(SHELLS.iter().chain(&PACKAGE_MANAGERS).all(|name| plain(name) == *name));
     }
 }

@@ -14,6 +14,12 @@ pub fn format(ts: UnixNanos) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
+/// The day of a time, `2025-01-31`.
+pub fn day(ts: UnixNanos) -> String {
+    let (year, month, day) = civil(ts / SECOND / DAY);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Reads exactly what [`format()`] writes.
 pub fn parse(text: &str) -> Option<UnixNanos> {
     let (day, time) = text.split_once('T')?;
@@ -67,12 +73,6 @@ pub fn rfc3339(text: &str) -> Option<UnixNanos> {
     let local = days(year, month, day)? * DAY + hour * 3600 + minute * 60 + second;
     let seconds = local.checked_add_signed(-offset * MINUTE)?;
     seconds.checked_mul(SECOND)?.checked_add(nanos)
-}
-
-/// The day in UTC, `YYYY-MM-DD`.
-pub fn day(ts: UnixNanos) -> String {
-    let (year, month, day) = civil(ts / SECOND / DAY);
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// Whether the text is a day that the calendar has, as `YYYY-MM-DD`.

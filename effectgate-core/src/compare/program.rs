@@ -121,7 +121,7 @@ impl<'a> Programs<'a> {
         if let Some(known) = self.harmless.get(binary) {
             return *known;
         }
-        let harmless = programs::shell_name(binary).is_none()
+        let harmless = !programs::is_shell(binary)
             && !programs::is_package_manager(binary)
             && !programs::is_interpreter(binary)
             && !programs::is_wrapper(binary);
@@ -150,8 +150,8 @@ impl<'a> Programs<'a> {
         let key = self.key(program);
         let binary = (Some(line), Some("binary"));
         let arguments = (Some(line), Some("argv"));
-        if let Some(shell) = programs::shell_name(program) {
-            self.excepted("shell", binary, shell, key, findings);
+        if programs::is_shell(program) {
+            self.excepted("shell", binary, &programs::plain(program), key, findings);
             self.fetched(line, argv, findings);
         } else if let Some(form) = programs::inline_form(program, argv) {
             self.excepted("inline-program", arguments, &form, key, findings);

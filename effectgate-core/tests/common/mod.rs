@@ -24,14 +24,14 @@ pub const ENVELOPE: &str = r#"{
 "#;
 
 pub fn policy() -> Policy {
-    policy::parse("envelope.json", ENVELOPE.as_bytes()).unwrap()
+    policy::parse("envelope.json", ENVELOPE.as_bytes(), "2026-01-31").unwrap()
 }
 
 /// A policy with these roots, and nothing else changed.
 pub fn policy_with_roots(roots: &[&str]) -> Policy {
     let text = ENVELOPE
         .replace(r#""/srv/repo", "/srv/scratch""#, &format!("\"{}\"", roots.join("\", \"")));
-    policy::parse("other.json", text.as_bytes()).unwrap()
+    policy::parse("other.json", text.as_bytes(), "2026-01-31").unwrap()
 }
 
 pub fn started() -> Started {

@@ -23,7 +23,7 @@ pub fn check(args: &Check, format: Format) -> Outcomes {
                 continue;
             }
         };
-        let (faults, policy) = match policy::parse(&name, &bytes) {
+        let (faults, policy) = match policy::parse(&name, &bytes, &policy_file::today()) {
             Ok(policy) => (Vec::new(), Some(policy)),
             Err(faults) => (faults, None),
         };

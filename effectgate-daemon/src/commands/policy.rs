@@ -5,12 +5,14 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     pin::{self, ReviewNote},
     policy::{self, Fault, Policy},
+    time,
 };
 
 use crate::cli::PolicyArgs;
@@ -60,8 +62,16 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
 /// When it cannot be read, or with all its faults.
 pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
     let bytes = bounded(path)?;
-    let policy = policy::parse(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
+    let policy =
+        policy::parse(&path.to_string_lossy(), &bytes, &today()).map_err(|faults| all(&faults))?;
     Ok((policy, bytes))
+}
+
+/// The day by the machine's clock, UTC, `YYYY-MM-DD`.
+#[must_use]
+pub fn today() -> String {
+    let past = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    time::day(u64::try_from(past.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The largest policy, pin or note that is read, in bytes.
