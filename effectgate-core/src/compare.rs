@@ -65,6 +65,8 @@ pub struct Comparison {
     pub last: Option<String>,
     /// The day on which exceptions had to hold.
     pub day: String,
+    /// What relative paths were held against.
+    pub workspace: String,
     /// The first of each rule, in the order of the trace.
     pub findings: Vec<Finding>,
     /// All of them, by rule.
@@ -107,16 +109,16 @@ pub fn compare(mut trace: impl BufRead, against: Against<'_>) -> io::Result<Comp
 }
 
 /// The comparison when there is no trace at all.
-pub fn without_trace(policy: &Policy, today: &str) -> Comparison {
+pub fn without_trace(policy: &Policy, workspace: &str, today: &str) -> Comparison {
     let mut findings = Findings::new(policy);
     event::nothing_seen("trace-missing", "there is no trace", policy, &mut findings);
-    let mut comparison = Outcome::of(policy, today).with(findings);
+    let mut comparison = Outcome::of(policy, workspace, today).with(findings);
     comparison.form = Form::None;
     comparison
 }
 
 fn lines(whole: impl BufRead, against: Against<'_>) -> io::Result<Comparison> {
-    let (policy, today) = (against.policy, against.today);
+    let (policy, workspace, today) = (against.policy, against.workspace, against.today);
     let mut findings = Findings::new(policy);
     let mut judge = Judge::new(against);
     let lines = trace::read(whole, |line, seen| match seen {
@@ -127,7 +129,7 @@ fn lines(whole: impl BufRead, against: Against<'_>) -> io::Result<Comparison> {
         event::nothing_seen("trace-empty", "the trace is empty", policy, &mut findings);
     }
     let ended = judge.end(&mut findings);
-    let mut comparison = Outcome::of(policy, today).with(findings);
+    let mut comparison = Outcome::of(policy, workspace, today).with(findings);
     comparison.lines = lines;
     comparison.events = ended.events;
     comparison.first = ended.times.map(|(first, _)| time::format(first));
@@ -149,7 +151,7 @@ struct Ended {
 struct Outcome(Comparison);
 
 impl Outcome {
-    fn of(policy: &Policy, today: &str) -> Self {
+    fn of(policy: &Policy, workspace: &str, today: &str) -> Self {
         Outcome(Comparison {
             schema: SCHEMA,
             holds: true,
@@ -164,6 +166,7 @@ impl Outcome {
             first: None,
             last: None,
             day: today.to_owned(),
+            workspace: workspace.to_owned(),
             findings: Vec::new(),
             counts: BTreeMap::new(),
             bounds: Bounds::unused(policy),

@@ -39,6 +39,7 @@ pub mod judge;
 mod manifest;
 mod names;
 mod note;
+pub mod packet;
 pub mod pin;
 pub mod policy;
 pub mod process;

@@ -384,13 +384,13 @@ fn broken_traces() {
 
 #[test]
 fn nothing_to_see() {
-    let missing = without_trace(&manifest(), "2026-01-31");
+    let missing = without_trace(&manifest(), "/srv/repo", "2026-01-31");
     assert_eq!(missing.counts.keys().collect::<Vec<_>>(), [&"trace-missing"]);
     let mut idle = manifest();
     idle.binaries = Some(list("binaries", 10, vec![]));
     idle.tools = list("mcp_servers", 30, vec![]);
     idle.agent.as_mut().unwrap().servers.clear();
-    assert!(without_trace(&idle, "2026-01-31").holds);
+    assert!(without_trace(&idle, "/srv/repo", "2026-01-31").holds);
     assert!(held(b"", &idle, "2026-01-31").holds);
 }
 

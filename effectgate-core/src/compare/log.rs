@@ -34,7 +34,8 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
             findings.add("log-broken", (Some(line), None), None, || {
                 (error.to_string(), "take the log as it was written; what is missing is missing")
             });
-            let mut comparison = Outcome::of(policy, against.today).with(findings);
+            let mut comparison =
+                Outcome::of(policy, against.workspace, against.today).with(findings);
             comparison.form = Form::EventLog;
             return Ok(comparison);
         }
@@ -61,7 +62,7 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
         });
     }
     let bounds = bounds(policy, verdict, &mut findings);
-    let mut comparison = Outcome::of(policy, against.today).with(findings);
+    let mut comparison = Outcome::of(policy, against.workspace, against.today).with(findings);
     comparison.form = Form::EventLog;
     comparison.lines = verdict.log.records;
     comparison.events = verdict.log.records;

@@ -1,9 +1,11 @@
 //! The commands, one room each.
 
 mod check;
+mod compare;
 mod daemon;
 mod doctor;
 mod job;
+mod packet;
 mod pin;
 pub mod policy;
 mod replay;
@@ -30,6 +32,8 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Check(args) => check::check(&args, cli.format),
         Command::Pin(args) => pin::pin(&args, cli.format),
         Command::Replay(args) => replay::replay(&args, cli.format),
+        Command::Compare(args) => compare::compare(&args, cli.format),
+        Command::Packet(args) => packet::packet(&args, cli.format),
         Command::Doctor => doctor::doctor(cli.format),
         Command::Daemon(args) => daemon::daemon(&args),
         Command::Job(args) => job::job(args, cli.format),
