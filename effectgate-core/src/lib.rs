@@ -25,6 +25,7 @@
 mod canonical;
 pub mod chain;
 pub mod diff;
+pub mod draft;
 mod envelope;
 pub mod escape;
 mod fault;

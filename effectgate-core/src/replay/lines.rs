@@ -68,12 +68,12 @@ pub fn verify(log: impl BufRead) -> Result<Verified, ReplayError> {
 }
 
 /// One line, as bytes and as JSON.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub bytes: Vec<u8>,
     pub value: Value,
 }
 
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     log: R,
     chain: Chain,
     closed: bool,

@@ -9,14 +9,14 @@ use crate::record::read::{JOB, OpenRoot, Opening, Read};
 use crate::redact;
 
 /// The roots of the log, and those of the policy that judges it.
-pub(super) struct Places {
+pub(crate) struct Places {
     logged: Vec<OpenRoot>,
     roots: Vec<Root>,
     same_policy: bool,
 }
 
 /// The start of the replay: the log's surroundings under the policy given.
-pub(super) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Started, Places) {
+pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Started, Places) {
     let roots = if same_policy {
         let root =
             |root: &OpenRoot| Root { id: root.id, path: root.path.clone(), entry: root.entry };

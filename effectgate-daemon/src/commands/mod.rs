@@ -4,6 +4,7 @@ mod check;
 mod daemon;
 mod diff;
 mod doctor;
+mod draft;
 mod job;
 mod pin;
 pub mod policy;
@@ -30,6 +31,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Run(args) => run::run(args, cli.format),
         Command::Check(args) => check::check(&args, cli.format),
         Command::Diff(args) => diff::diff(&args, cli.format),
+        Command::Draft(args) => draft::draft(&args, cli.format),
         Command::Pin(args) => pin::pin(&args, cli.format),
         Command::Replay(args) => replay::replay(&args, cli.format),
         Command::Doctor => doctor::doctor(cli.format),
