@@ -10,12 +10,14 @@ mod envelope;
 mod log;
 mod manifest;
 mod places;
+mod profiles;
 mod used;
 mod yaml;
 
 use std::fmt;
 
 pub use log::of_log;
+pub use profiles::Known;
 pub use used::Used;
 
 /// What a draft is asked to be.
@@ -30,6 +32,10 @@ pub struct Wanted<'a> {
     pub id: Option<&'a str>,
     /// Who answers for a manifest. Without one, `check` refuses it.
     pub owner: Option<&'a str>,
+    /// The profiles that may be chosen, as they are on this machine.
+    pub profiles: &'a [Known],
+    /// As people might fill it in: not for them, but to try the draft.
+    pub trial: bool,
 }
 
 /// A proposal.

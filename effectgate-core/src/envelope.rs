@@ -1,67 +1,98 @@
 //! The envelope's grammar.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
+use crate::entries::{self, Bad};
 use crate::fault::{Fault, Faults, quoted};
-use crate::form::Form;
-use crate::host::{self, Host};
-use crate::json::Pos;
-use crate::policy::{
-    Entry, Key, Kind, List, Named, Network, Policy, Rights, RootRule, Roots, Tool,
-};
+use crate::form::{self, Fields, Format, Key as K, Object, Shape, Syntax};
+use crate::policy::{Entry, Key, Kind, List, Network, Policy, Rights, RootRule, Roots, Tool};
 
-const KEYS: [&str; 6] =
-    ["envelope_id", "allowed_roots", "allowed_tools", "allowed_env", "allowed_hosts", "network"];
+pub(crate) const FORMAT: Format =
+    Format { name: "an envelope", syntax: Syntax::Json, root: Object { keys: KEYS, one_of: &[] } };
+
+const KEYS: &[K] = &[
+    key("envelope_id", Shape::Text, "the stable name of the envelope", "\"agent-patch-v1\""),
+    key(
+        "allowed_roots",
+        Shape::List(&Shape::Word(r"^/.*[^/.]")),
+        "the job may create, write, rename, link and delete only below these absolute paths",
+        "[\"/srv/repo\"]",
+    ),
+    key(
+        "allowed_tools",
+        Shape::List(&Shape::Word(r"^\S(.*\S)?$")),
+        "the tool calls that may appear",
+        "[\"read_file\"]",
+    ),
+    key(
+        "allowed_env",
+        Shape::List(&Shape::Word(ENV)),
+        "the environment keys that the job's processes may hold",
+        "[\"CI\"]",
+    ),
+    key(
+        "allowed_hosts",
+        Shape::List(&Shape::Word(HOST)),
+        "the hosts that the job may open: exact names or addresses, with a port or without",
+        "[]",
+    ),
+    key(
+        "network",
+        Shape::OneOf("network-mode", MODES),
+        "deny, or allowlist with hosts",
+        "\"deny\"",
+    ),
+];
+
+pub(crate) const MODES: &[&str] = &["deny", "allowlist"];
+pub(crate) const ENV: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+pub(crate) const HOST: &str = r"^[A-Za-z0-9.:\[\]-]+$";
+
+const fn key(name: &'static str, shape: Shape, doc: &'static str, example: &'static str) -> K {
+    K { name, since: 1, required: true, shape, doc, example }
+}
 
 /// Reads an envelope: one JSON object with exactly the six keys.
 ///
 /// # Errors
 /// Every fault of the file, in its order. A syntax fault hides those behind it.
-pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
-    let mut form = Form::open(file_name, bytes, &KEYS)?;
-    let id = form.text("envelope_id").map(|(_, id)| id);
-    let roots = list(&mut form, "allowed_roots", root);
-    let tools = list(&mut form, "allowed_tools", tool);
-    let env = list(&mut form, "allowed_env", env_name);
-    let hosts = list(&mut form, "allowed_hosts", host_entry);
-    let network = network(&mut form);
-    if let (Some(hosts), Some((at, mode))) = (&hosts, network) {
-        check_network(mode, &hosts.1, at, &mut form.faults);
-    }
-    match (id, roots, tools, env, hosts, network) {
-        (Some(id), Some(roots), Some(tools), Some(env), Some(hosts), Some((at, network)))
-            if form.faults.is_empty() =>
-        {
-            Ok(Policy {
-                kind: Kind::Envelope,
-                id,
-                sha256: crate::pin::digest(bytes),
-                file: file_name.to_owned(),
-                roots: written(roots),
-                binaries: None,
-                tools: listed("allowed_tools", tools),
-                env: listed("allowed_env", env),
-                hosts: listed("allowed_hosts", hosts),
-                network,
-                network_key: Key { name: "network", line: at.line },
-                unix_sockets: List::new(Key { name: "network", line: at.line }, Vec::new()),
-                agent: None,
-            })
-        }
-        _ => Err(form.faults.into_vec()),
-    }
+pub(crate) fn parse(file_name: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
+    let (root, mut faults) = form::open(file_name, bytes, &FORMAT)?;
+    let fields = Fields::of(&root);
+    let roots = entries::read(fields, "allowed_roots", &mut faults, absolute);
+    let tools = entries::read(fields, "allowed_tools", &mut faults, tool);
+    let env = entries::read(fields, "allowed_env", &mut faults, entries::env_name);
+    let hosts = entries::read(fields, "allowed_hosts", &mut faults, entries::host);
+    let network = network(fields, "network");
+    check_network(fields, network, &mut faults);
+    let network_key = Key { name: "network", line: entries::line(fields, "network") };
+    let policy = Policy {
+        kind: Kind::Envelope,
+        id: fields.text("envelope_id").map(|(_, id)| id.to_owned()).unwrap_or_default(),
+        sha256: crate::pin::digest(bytes),
+        file: file_name.to_owned(),
+        roots: written(fields, roots),
+        binaries: None,
+        tools: entries::listed(fields, "allowed_tools", tools),
+        env: entries::listed(fields, "allowed_env", env),
+        hosts: entries::listed(fields, "allowed_hosts", hosts),
+        network: network.unwrap_or(Network::Deny),
+        network_key,
+        unix_sockets: List::new(network_key, Vec::new()),
+        agent: None,
+    };
+    faults.none_or(policy)
 }
 
-/// A list's entries and the place of its key.
-type Read<T> = (Pos, Vec<Entry<T>>);
-
-fn listed<T: Named>(name: &'static str, (at, entries): Read<T>) -> List<T> {
-    List::new(Key { name, line: at.line }, entries)
+/// The mode under a key; `None` when it is no mode.
+pub(crate) fn network(fields: Fields, key: &str) -> Option<Network> {
+    match fields.text(key)?.1 {
+        "deny" => Some(Network::Deny),
+        "allowlist" => Some(Network::Allowlist),
+        _ => None,
+    }
 }
 
 /// An envelope asks where a job writes, and of nothing else below its roots.
-fn written((at, entries): Read<String>) -> Roots {
+fn written(fields: Fields, entries: Vec<Entry<String>>) -> Roots {
     const NAME: &str = "allowed_roots";
     let rule = |entry: Entry<String>| RootRule {
         path: entry.value,
@@ -71,44 +102,13 @@ fn written((at, entries): Read<String>) -> Roots {
     };
     Roots {
         entries: entries.into_iter().map(rule).collect(),
-        writes: Key { name: NAME, line: at.line },
+        writes: Key { name: NAME, line: entries::line(fields, NAME) },
         reads: None,
     }
 }
 
-/// What is wrong with an entry: rule, message, help.
-type Bad = (&'static str, String, &'static str);
-
-fn list<T: Clone + Eq + Hash>(
-    form: &mut Form,
-    key: &str,
-    read: fn(&str) -> Result<T, Bad>,
-) -> Option<Read<T>> {
-    let (at, strings) = form.strings(key)?;
-    let mut entries: Vec<Entry<T>> = Vec::with_capacity(strings.len());
-    let mut first_lines: HashMap<T, u32> = HashMap::new();
-    for (place, text) in strings {
-        match read(&text) {
-            Err((rule, message, help)) => {
-                form.faults.add(place, rule, format!("{key}: {message}"), help);
-            }
-            Ok(value) => {
-                if let Some(line) = first_lines.get(&value) {
-                    let message =
-                        format!("{key}: {} was already listed in line {line}", quoted(&text));
-                    form.faults.add(place, "duplicate-entry", message, "remove one of the two");
-                } else {
-                    first_lines.insert(value.clone(), place.line);
-                }
-                entries.push(Entry { value, line: place.line, column: place.column });
-            }
-        }
-    }
-    Some((at, entries))
-}
-
 /// An absolute path without its empty and `.` components.
-fn root(text: &str) -> Result<String, Bad> {
+pub(crate) fn absolute(text: &str) -> Result<String, Bad> {
     if !text.starts_with('/') {
         let message = format!("{} is relative (roots are absolute paths)", quoted(text));
         return Err(("root-relative", message, "write it from /"));
@@ -127,45 +127,15 @@ fn root(text: &str) -> Result<String, Bad> {
 }
 
 fn tool(text: &str) -> Result<Tool, Bad> {
-    if text.is_empty() || text.trim() != text {
-        let message = format!("{} is empty or has blanks at its ends", quoted(text));
-        return Err(("tool-name", message, "write the tool's exact name"));
-    }
-    Ok(Tool { server: None, name: text.to_owned() })
+    entries::tool_name(text).map(|name| Tool { server: None, name })
 }
 
-fn env_name(text: &str) -> Result<String, Bad> {
-    let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !text.is_empty()
-        && !text.starts_with(|c: char| c.is_ascii_digit());
-    if !good {
-        let message = format!("{} is no environment key", quoted(text));
-        let help = "write the exact name: letters, digits, `_`, no digit first; no value, no `*`";
-        return Err(("env-name", message, help));
-    }
-    Ok(text.to_owned())
-}
-
-fn host_entry(text: &str) -> Result<Host, Bad> {
-    host::parse(text).map_err(|bad| (bad.rule, bad.message, bad.help))
-}
-
-fn network(form: &mut Form) -> Option<(Pos, Network)> {
-    let (at, node) = form.take("network")?;
-    let text = form.string("network", &node)?;
-    match text.as_str() {
-        "deny" => Some((at, Network::Deny)),
-        "allowlist" => Some((at, Network::Allowlist)),
-        _ => {
-            let message = format!("network: {} is no mode", quoted(&text));
-            let help = "write \"deny\", or \"allowlist\" with allowed_hosts";
-            form.faults.add(node.at, "network-mode", message, help);
-            None
-        }
-    }
-}
-
-fn check_network(mode: Network, hosts: &[Entry<Host>], at: Pos, faults: &mut Faults) {
+fn check_network(fields: Fields, mode: Option<Network>, faults: &mut Faults) {
+    let (Some(at), Some(mode), Some(hosts)) =
+        (fields.at("network"), mode, fields.list("allowed_hosts"))
+    else {
+        return;
+    };
     match (mode, hosts.is_empty()) {
         (Network::Deny, false) => faults.add(
             at,

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::json::Pos;
+use crate::rules;
+use crate::tree::Pos;
 
 /// One fault. Parsers report every fault they find, not only the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -16,10 +17,19 @@ pub struct Fault {
     pub line: u32,
     /// From 1, in characters.
     pub column: u32,
+    /// How many characters of the line are meant, at least 1.
+    pub width: u32,
     /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub help: String,
+}
+
+impl Fault {
+    /// Why the rule matters, in a sentence or two.
+    pub fn why(&self) -> &'static str {
+        rules::why(self.rule)
+    }
 }
 
 /// Faults of one file, while it is being read.
@@ -41,18 +51,26 @@ impl Faults {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
+        debug_assert!(!rules::why(rule).is_empty(), "{rule} is not in the table of rules");
         self.found.push(Fault {
             file: self.file.clone(),
             rule,
             line: at.line,
             column: at.column,
+            width: at.width,
             message: message.into(),
             help: help.into(),
         });
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+    /// Those of a file that this one builds on.
+    pub fn extend(&mut self, faults: Vec<Fault>) {
+        self.found.extend(faults);
+    }
+
+    /// What was read, if nothing was wrong with it.
+    pub fn none_or<T>(self, read: T) -> Result<T, Vec<Fault>> {
+        if self.found.is_empty() { Ok(read) } else { Err(self.into_vec()) }
     }
 
     /// In the order of the file.

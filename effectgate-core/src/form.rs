@@ -1,144 +1,114 @@
-//! A JSON object whose keys are all known, all required, and written once.
+//! A format as a table of its keys. What can be said about a file without
+//! knowing what its values mean is said here, for every format alike: keys
+//! that are unknown, written twice, missing or too new, values of a wrong
+//! type. The table is also what the JSON Schema is written from.
 
-use std::collections::HashMap;
+mod check;
+mod fields;
 
-use crate::fault::{Fault, Faults, quoted};
-use crate::json::{self, Member, Node, Pos, Value};
+use crate::fault::{Fault, Faults};
+use crate::tree::{Node, Pos, Value};
+use crate::{json, yaml};
+
+pub(crate) use fields::Fields;
 
 /// No file that a person reviews is longer (bytes).
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 8 << 20;
 
-/// The members of such an object, while their values are being read.
-pub(crate) struct Form {
-    pub faults: Faults,
-    members: Vec<Member>,
+/// A file format.
+#[derive(Debug)]
+pub(crate) struct Format {
+    /// What such a file is, with an article: `a manifest`.
+    pub name: &'static str,
+    pub syntax: Syntax,
+    pub root: Object,
 }
 
-impl Form {
-    /// Reads the text and checks its keys. Syntax faults end the reading; the
-    /// others are collected in [`Form::faults`].
-    pub fn open(file: &str, bytes: &[u8], keys: &[&'static str]) -> Result<Form, Vec<Fault>> {
-        let mut faults = Faults::of(file);
-        let Some(root) = syntax(bytes, &mut faults) else { return Err(faults.into_vec()) };
-        let Value::Object(members) = root.value else {
-            faults.add(
-                root.at,
-                "type",
-                format!("the file holds {}", root.value.kind()),
-                "write one JSON object",
-            );
-            return Err(faults.into_vec());
-        };
-        check_keys(&members, keys, root.at, &mut faults);
-        Ok(Form { faults, members })
-    }
-
-    /// The first member of this key.
-    pub fn take(&mut self, key: &str) -> Option<(Pos, Node)> {
-        let index = self.members.iter().position(|member| member.key == key)?;
-        let member = self.members.swap_remove(index);
-        Some((member.at, member.value))
-    }
-
-    /// A string that is not blank and holds no control characters.
-    pub fn text(&mut self, key: &str) -> Option<(Pos, String)> {
-        let (_, node) = self.take(key)?;
-        let text = self.string(key, &node)?;
-        if text.trim().is_empty() {
-            self.faults.add(node.at, "blank", format!("{key} is empty"), "write a value");
-            return None;
-        }
-        Some((node.at, text))
-    }
-
-    /// The string in a node; anything else is a fault.
-    pub fn string(&mut self, key: &str, node: &Node) -> Option<String> {
-        let Value::String(text) = &node.value else {
-            let message = format!("{key}: {} where a string was expected", node.value.kind());
-            self.faults.add(node.at, "type", message, "write it in double quotes");
-            return None;
-        };
-        if text.contains('\0') {
-            let message = format!("{key}: {} holds a NUL", quoted(text));
-            self.faults.add(node.at, "nul", message, "no name and no path can hold one; remove it");
-            return None;
-        }
-        if text.chars().any(char::is_control) {
-            let message = format!("{key}: {} holds a control character", quoted(text));
-            self.faults.add(node.at, "control", message, "remove it");
-            return None;
-        }
-        Some(text.clone())
-    }
-
-    /// The items of an array of strings, and the place of its key.
-    pub fn strings(&mut self, key: &str) -> Option<(Pos, Vec<(Pos, String)>)> {
-        let (at, node) = self.take(key)?;
-        let Value::Array(items) = &node.value else {
-            let message = format!("{key}: {} where an array was expected", node.value.kind());
-            self.faults.add(node.at, "type", message, "write a list of strings: [\"…\", \"…\"]");
-            return None;
-        };
-        let strings =
-            items.iter().filter_map(|item| Some((item.at, self.string(key, item)?))).collect();
-        Some((at, strings))
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    Json,
+    Yaml,
 }
 
-fn syntax(bytes: &[u8], faults: &mut Faults) -> Option<Node> {
-    let start = Pos { line: 1, column: 1 };
+/// An object: its keys, in the order in which they are best written.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub keys: &'static [Key],
+    /// Exactly one of these keys is there; empty for no such demand.
+    pub one_of: &'static [&'static str],
+}
+
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    /// The version of the format that has it first.
+    pub since: u8,
+    pub required: bool,
+    pub shape: Shape,
+    /// What it says, in a sentence without a final stop.
+    pub doc: &'static str,
+    /// A value, as JSON, which is YAML too.
+    pub example: &'static str,
+}
+
+/// What a value looks like.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// A version of the format.
+    Version(&'static [u8]),
+    /// A string that is not blank.
+    Text,
+    /// A string with a grammar of its own, which its reader checks; a regular
+    /// expression (ECMA 262) says most of it to an editor.
+    Word(&'static str),
+    /// One of these words, or a fault under this rule.
+    OneOf(&'static str, &'static [&'static str]),
+    /// A whole number from 1.
+    Count,
+    Flag,
+    List(&'static Shape),
+    Object(&'static Object),
+    /// A string, or since this version an object that says more.
+    WordOr(&'static str, u8, &'static Object),
+    /// Names that the writer chooses, each with such a value.
+    Map(&'static Shape),
+}
+
+/// Reads a text and checks it against the table. Syntax faults end the
+/// reading; the others come with what was read.
+pub(crate) fn open(
+    file: &str,
+    bytes: &[u8],
+    format: &Format,
+) -> Result<(Node, Faults), Vec<Fault>> {
+    let mut faults = Faults::of(file);
+    let Some(root) = syntax(bytes, format, &mut faults) else { return Err(faults.into_vec()) };
+    check::root(&root, format, &mut faults);
+    if matches!(root.value, Value::Object(_)) { Ok((root, faults)) } else { Err(faults.into_vec()) }
+}
+
+fn syntax(bytes: &[u8], format: &Format, faults: &mut Faults) -> Option<Node> {
     if bytes.len() > LONGEST {
-        faults.add(start, "too-long", "the file is longer than 1 MiB", "write less");
+        faults.add(Pos::START, "too-long", "the file is longer than 8 MiB", "write less");
         return None;
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            let at = good.chars().fold(start, |at, c| match c {
-                '\n' => Pos { line: at.line + 1, column: 1 },
+            let (good, bad) = bytes.split_at(error.valid_up_to());
+            let good = String::from_utf8_lossy(good);
+            let at = good.chars().fold(Pos::START, |at, c| match c {
+                '\n' => Pos { line: at.line + 1, ..Pos::START },
                 _ => Pos { column: at.column + 1, ..at },
             });
-            let message = format!("byte 0x{:02x} is not UTF-8", bytes[error.valid_up_to()]);
+            let message = format!("byte 0x{:02x} is not UTF-8", bad[0]);
             faults.add(at, "not-utf-8", message, "save the file as UTF-8");
             return None;
         }
     };
-    match json::read(text) {
-        Ok(root) => Some(root),
-        Err(broken) => {
-            faults.add(broken.at, broken.rule, broken.message, broken.help);
-            None
-        }
-    }
-}
-
-fn check_keys(members: &[Member], keys: &[&'static str], at: Pos, faults: &mut Faults) {
-    let mut first_lines: HashMap<&str, u32> = HashMap::new();
-    for member in members {
-        if !keys.contains(&member.key.as_str()) {
-            faults.add(
-                member.at,
-                "unknown-key",
-                format!("{} is not a key of this format", quoted(&member.key)),
-                format!("the keys are {}", keys.join(", ")),
-            );
-        }
-        if let Some(line) = first_lines.get(member.key.as_str()) {
-            faults.add(
-                member.at,
-                "duplicate-key",
-                format!("{} was already written in line {line}", quoted(&member.key)),
-                "keep one of the two",
-            );
-        } else {
-            first_lines.insert(&member.key, member.at.line);
-        }
-    }
-    for key in keys {
-        if !first_lines.contains_key(key) {
-            let help = format!("add it; all of {} are required", keys.join(", "));
-            faults.add(at, "missing-key", format!("{key} is missing"), help);
-        }
-    }
+    let read = match format.syntax {
+        Syntax::Json => json::read(text),
+        Syntax::Yaml => yaml::read(text),
+    };
+    read.map_err(|broken| faults.add(broken.at, broken.rule, broken.message, broken.help)).ok()
 }

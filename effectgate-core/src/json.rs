@@ -7,53 +7,11 @@ mod scalar;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Arrays and objects may be nested this deep, so that no file can exhaust the stack.
-pub(crate) const DEEPEST: u32 = 32;
-
-/// A place in a text; both from 1, the column in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pos {
-    pub line: u32,
-    pub column: u32,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub at: Pos,
-    pub value: Value,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Null,
-    Bool,
-    Number,
-    String(String),
-    Array(Vec<Node>),
-    /// Members in the order of the file; duplicates are kept for the caller to refuse.
-    Object(Vec<Member>),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member {
-    pub key: String,
-    pub at: Pos,
-    pub value: Node,
-}
-
-/// Why a text is not JSON.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Broken {
-    pub at: Pos,
-    pub rule: &'static str,
-    pub message: String,
-    pub help: &'static str,
-}
+use crate::tree::{Broken, DEEPEST, Member, Node, Pos, Value};
 
 /// Reads exactly one JSON text.
 pub(crate) fn read(text: &str) -> Result<Node, Broken> {
-    let mut reader =
-        Reader { rest: text.chars().peekable(), at: Pos { line: 1, column: 1 }, depth: 0 };
+    let mut reader = Reader { rest: text.chars().peekable(), at: Pos::START, depth: 0 };
     if reader.peek() == Some('\u{feff}') {
         return Err(reader.broken("json-syntax", "a byte-order mark", "save the file without one"));
     }
@@ -73,24 +31,10 @@ pub(crate) fn read(text: &str) -> Result<Node, Broken> {
     }
 }
 
-impl Value {
-    /// The type's name, for messages.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Value::Null => "null",
-            Value::Bool => "a boolean",
-            Value::Number => "a number",
-            Value::String(_) => "a string",
-            Value::Array(_) => "an array",
-            Value::Object(_) => "an object",
-        }
-    }
-}
-
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     at: Pos,
-    depth: u32,
+    depth: usize,
 }
 
 impl Reader<'_> {
@@ -101,7 +45,7 @@ impl Reader<'_> {
     fn bump(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
-            self.at = Pos { line: self.at.line.saturating_add(1), column: 1 };
+            self.at = Pos { line: self.at.line.saturating_add(1), ..Pos::START };
         } else {
             self.at.column = self.at.column.saturating_add(1);
         }
@@ -138,12 +82,12 @@ impl Reader<'_> {
             Some('[') => self.array()?,
             Some('"') => Value::String(self.string()?),
             Some('-' | '0'..='9') => self.number()?,
-            Some('t') => self.word("true", Value::Bool)?,
-            Some('f') => self.word("false", Value::Bool)?,
+            Some('t') => self.word("true", Value::Bool(true))?,
+            Some('f') => self.word("false", Value::Bool(false))?,
             Some('n') => self.word("null", Value::Null)?,
             _ => return Err(self.unexpected("a value")),
         };
-        Ok(Node { at, value })
+        Ok(Node { at: at.to(self.at), value })
     }
 
     fn enter(&mut self) -> Result<(), Broken> {
@@ -170,6 +114,7 @@ impl Reader<'_> {
                     return Err(self.unexpected("a key in double quotes"));
                 }
                 let key = self.string()?;
+                let at = at.to(self.at);
                 self.space();
                 if self.peek() != Some(':') {
                     return Err(self.unexpected("':'"));
@@ -201,7 +146,7 @@ impl Reader<'_> {
         }
         self.bump();
         self.depth -= 1;
-        Ok(Value::Array(items))
+        Ok(Value::List(items))
     }
 
     /// True after a comma, false before the closing bracket.
@@ -238,9 +183,9 @@ mod tests {
         let Value::Object(members) = read("{\n  \"é\": [1, \"x\"]\n}").unwrap().value else {
             panic!()
         };
-        assert_eq!(members[0].at, Pos { line: 2, column: 3 });
-        let Value::Array(items) = &members[0].value.value else { panic!() };
-        assert_eq!(items[1].at, Pos { line: 2, column: 12 });
+        assert_eq!(members[0].at, Pos { line: 2, column: 3, width: 3 });
+        let Value::List(items) = &members[0].value.value else { panic!() };
+        assert_eq!(items[1].at, Pos { line: 2, column: 12, width: 3 });
         assert_eq!(items[1].value, Value::String("x".into()));
     }
 
@@ -290,8 +235,8 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert!(read(&deep(DEEPEST as usize)).is_ok());
-        assert_eq!(read(&deep(DEEPEST as usize + 1)).unwrap_err().rule, "json-depth");
+        assert!(read(&deep(DEEPEST)).is_ok());
+        assert_eq!(read(&deep(DEEPEST + 1)).unwrap_err().rule, "json-depth");
         assert_eq!(read(&"[".repeat(1_000_000)).unwrap_err().rule, "json-depth");
     }
 }

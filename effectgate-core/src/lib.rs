@@ -3,7 +3,7 @@
 //! [`BufRead`](std::io::BufRead) that it is given.
 //!
 //! The way through it:
-//! 1. [`policy::parse`] reads an envelope; [`pin`] holds it against its digest.
+//! 1. [`policy::parse`] reads an envelope or a manifest; [`pin`] holds it against its digest.
 //! 2. [`State::new`] and [`step`]: every [`input::Input`] goes in, [`Line`]s
 //!    for the log come out, and with the job's end its [`Verdict`].
 //! 3. [`replay::replay`] checks such a log and judges it again.
@@ -13,7 +13,7 @@
 //!   "envelope_id": "docs-v1", "allowed_roots": ["srv/repo"], "allowed_tools": [],
 //!   "allowed_env": ["CI"], "allowed_hosts": [], "network": "deny"
 //! }"#;
-//! let faults = effectgate_core::policy::parse("envelope.json", text).unwrap_err();
+//! let faults = effectgate_core::policy::parse("envelope.json", text, "2026-01-31").unwrap_err();
 //! assert_eq!(
 //!     faults[0].to_string(),
 //!     "envelope.json:2:47: allowed_roots: \"srv/repo\" is relative \
@@ -26,6 +26,7 @@ mod canonical;
 pub mod chain;
 pub mod diff;
 pub mod draft;
+mod entries;
 mod envelope;
 pub mod escape;
 mod fault;
@@ -36,19 +37,25 @@ mod host;
 pub mod input;
 mod json;
 pub mod judge;
+mod manifest;
 mod names;
 mod note;
 pub mod pin;
 pub mod policy;
 pub mod process;
+pub mod profile;
 pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rules;
+pub mod schema;
 pub mod secret;
 mod step;
 pub mod time;
+mod tree;
 pub mod verdict;
+mod yaml;
 
 pub use step::{Line, Output, State, step};
 pub use verdict::{Outcome, Verdict, Violation};

@@ -2,11 +2,31 @@
 
 use serde::Serialize;
 
-use crate::fault::{Fault, quoted};
-use crate::form::Form;
+use crate::fault::{Fault, Faults, quoted};
+use crate::form::{self, Fields, Format, Key, Object, Shape, Syntax};
 use crate::pin::parse_digest;
 
-const KEYS: [&str; 5] = ["reviewer", "date", "reason", "old_digest", "new_digest"];
+pub(crate) const FORMAT: Format = Format {
+    name: "a review note",
+    syntax: Syntax::Json,
+    root: Object { keys: KEYS, one_of: &[] },
+};
+
+const KEYS: &[Key] = &[
+    key("reviewer", Shape::Text, "who reviewed the change", "\"A. Person\""),
+    key("date", Shape::Word(DAY), "the day of the review, YYYY-MM-DD", "\"2026-01-31\""),
+    key("reason", Shape::Text, "why the change is right", "\"the job builds the docs now\""),
+    key("old_digest", Shape::Word(SHA256), "SHA-256 of the policy as it was pinned", DIGEST),
+    key("new_digest", Shape::Word(SHA256), "SHA-256 of the policy as it is now", DIGEST),
+];
+
+pub(crate) const DAY: &str = r"^\d{4}-\d{2}-\d{2}$";
+const SHA256: &str = "^[0-9a-fA-F]{64}$";
+const DIGEST: &str = "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"";
+
+const fn key(name: &'static str, shape: Shape, doc: &'static str, example: &'static str) -> Key {
+    Key { name, since: 1, required: true, shape, doc, example }
+}
 
 /// A review note. It covers the drift from `old_digest` to `new_digest` and no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,40 +46,35 @@ pub struct ReviewNote {
 /// # Errors
 /// Every fault of the file, in its order.
 pub fn parse_note(file_name: &str, bytes: &[u8]) -> Result<ReviewNote, Vec<Fault>> {
-    let mut form = Form::open(file_name, bytes, &KEYS)?;
-    let reviewer = form.text("reviewer").map(|(_, text)| text);
-    let date = date(&mut form);
-    let reason = form.text("reason").map(|(_, text)| text);
-    let old = digest(&mut form, "old_digest");
-    let new = digest(&mut form, "new_digest");
-    match (reviewer, date, reason, old, new) {
-        (Some(reviewer), Some(date), Some(reason), Some(old_digest), Some(new_digest))
-            if form.faults.is_empty() =>
-        {
-            Ok(ReviewNote { reviewer, date, reason, old_digest, new_digest })
-        }
-        _ => Err(form.faults.into_vec()),
+    let (root, mut faults) = form::open(file_name, bytes, &FORMAT)?;
+    let fields = Fields::of(&root);
+    let text = |key| fields.text(key).map(|(_, text)| text.to_owned()).unwrap_or_default();
+    check_date(fields, &mut faults);
+    let note = ReviewNote {
+        reviewer: text("reviewer"),
+        date: text("date"),
+        reason: text("reason"),
+        old_digest: digest(fields, "old_digest", &mut faults),
+        new_digest: digest(fields, "new_digest", &mut faults),
+    };
+    faults.none_or(note)
+}
+
+fn check_date(fields: Fields, faults: &mut Faults) {
+    let Some((at, text)) = fields.text("date") else { return };
+    if !crate::time::is_day(text) {
+        let message = format!("date: {} is no calendar day", quoted(text));
+        faults.add(at, "date", message, "write it as YYYY-MM-DD");
     }
 }
 
-fn date(form: &mut Form) -> Option<String> {
-    let (at, text) = form.text("date")?;
-    if crate::time::is_day(&text) {
-        return Some(text);
-    }
-    let message = format!("date: {} is no calendar day", quoted(&text));
-    form.faults.add(at, "date", message, "write it as YYYY-MM-DD");
-    None
-}
-
-fn digest(form: &mut Form, key: &str) -> Option<String> {
-    let (at, text) = form.text(key)?;
-    if let Ok(digest) = parse_digest(&text) {
-        return Some(digest);
-    }
-    let message = format!("{key}: {} is no SHA-256", quoted(&text));
-    form.faults.add(at, "digest", message, "write the 64 hexadecimal digits of the policy file");
-    None
+fn digest(fields: Fields, key: &str, faults: &mut Faults) -> String {
+    let Some((at, text)) = fields.text(key) else { return String::new() };
+    parse_digest(text).unwrap_or_else(|_| {
+        let message = format!("{key}: {} is no SHA-256", quoted(text));
+        faults.add(at, "digest", message, "write the 64 hexadecimal digits of the policy file");
+        String::new()
+    })
 }
 
 #[cfg(test)]

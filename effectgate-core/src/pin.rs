@@ -4,7 +4,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::fault::{Fault, Faults};
-use crate::json::Pos;
+use crate::tree::Pos;
 
 pub use crate::note::{ReviewNote, parse_note};
 
@@ -50,7 +50,7 @@ pub fn read_pin(file_name: &str, bytes: &[u8]) -> Result<String, Fault> {
     const HELP: &str = "write it with `sha256sum FILE > FILE.sha256`";
     let fault = |line, message: &str| {
         let mut faults = Faults::of(file_name);
-        faults.add(Pos { line, column: 1 }, "pin", message, HELP);
+        faults.add(Pos { line, ..Pos::START }, "pin", message, HELP);
         faults.into_vec().remove(0)
     };
     let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);

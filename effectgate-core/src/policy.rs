@@ -2,16 +2,18 @@
 //! against, each with the line it was written in.
 
 mod list;
+mod outside;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use crate::envelope::parse;
 pub use crate::fault::Fault;
 pub use crate::host::{Host, HostName, Protocol};
-use crate::input::Coverage;
+use crate::input::{Coverage, Limited};
+use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
+pub use outside::leads_outside;
 
 /// A policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,6 +194,21 @@ pub enum OnViolation {
     Enforce,
 }
 
+/// Reads a policy: an envelope when the text begins like a JSON object (or
+/// the file is called one), and a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
+/// expire.
+///
+/// # Errors
+/// Every fault of the file, in its order. A syntax fault hides those behind it.
+pub fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy, Vec<Fault>> {
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => envelope::parse(file_name, bytes),
+        // It is neither; its name says which format its faults are about.
+        _ if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
+        _ => manifest::parse(file_name, bytes, today),
+    }
+}
+
 impl Policy {
     /// Whether a job may inherit this environment key: it is listed, or it
     /// belongs to the base set.
@@ -233,6 +250,14 @@ impl Policy {
         })
     }
 
+    /// A bound of the run.
+    pub fn limit(&self, limit: Limited) -> Option<&Limit> {
+        let limits = &self.agent.as_ref()?.limits;
+        match limit {
+            Limited::WallClock => Some(&limits.max_wall_clock_sec),
+        }
+    }
+
     /// Whether an exception lets this shell or form through, on that day
     /// (`YYYY-MM-DD`).
     pub fn excepts(&self, what: &str, today: &str) -> Option<&Exception> {
@@ -263,6 +288,29 @@ impl Rights {
     pub const EXEC: Rights = Rights { read: true, write: false, exec: true, search: false };
     pub const SEARCH: Rights = Rights { read: true, write: false, exec: false, search: true };
 
+    /// Their words, in order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("read", self.read),
+            ("write", self.write),
+            ("exec", self.exec),
+            ("search", self.search),
+        ];
+        all.into_iter().filter_map(|(name, granted)| granted.then_some(name))
+    }
+
+    /// The right of a word.
+    pub fn from_name(name: &str) -> Option<Rights> {
+        let none = Rights::default();
+        match name {
+            "read" => Some(Rights { read: true, ..none }),
+            "write" => Some(Rights { write: true, ..none }),
+            "exec" => Some(Rights { exec: true, ..none }),
+            "search" => Some(Rights { search: true, ..none }),
+            _ => None,
+        }
+    }
+
     /// What two roots allow together.
     #[must_use]
     pub fn and(self, other: Rights) -> Rights {
@@ -271,6 +319,17 @@ impl Rights {
             write: self.write || other.write,
             exec: self.exec || other.exec,
             search: self.search || other.search,
+        }
+    }
+
+    /// What both of two roots allow.
+    #[must_use]
+    pub fn common(self, other: Rights) -> Rights {
+        Rights {
+            read: self.read && other.read,
+            write: self.write && other.write,
+            exec: self.exec && other.exec,
+            search: self.search && other.search,
         }
     }
 }

@@ -5,9 +5,16 @@ mod inline;
 mod pipe;
 
 pub use inline::inline_form;
+pub(crate) use inline::{is_interpreter, module};
 pub use pipe::pipes_into_shell;
 
-const SHELLS: [&str; 21] = [
+/// Where programs are looked for that a policy lists by name, beside the
+/// directories that its profiles add.
+pub const SEARCH_PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Names of shells.
+pub const SHELLS: [&str; 21] = [
     "ash",
     "bash",
     "busybox",
@@ -78,6 +85,11 @@ const PACKAGE_MANAGERS: [&str; 40] = [
 /// (`ksh93`, `zsh-5.9`) and `.exe`.
 pub fn shell_name(basename: &str) -> Option<&'static str> {
     found(&SHELLS, basename)
+}
+
+/// Whether an exception may name this: a shell, or an interpreter's form.
+pub(crate) fn is_exceptional(what: &str) -> bool {
+    SHELLS.contains(&what) || inline::is_form(what)
 }
 
 /// Whether a program of this basename installs what others wrote; its version

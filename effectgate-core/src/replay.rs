@@ -10,7 +10,7 @@ use std::io::BufRead;
 pub(crate) use lines::Lines;
 pub(crate) use place::{Places, stage};
 
-pub use lines::{ReplayError, Verified, verify};
+pub use lines::{ReplayError, Verified, day, verify};
 
 use crate::chain::Flaw;
 use crate::input::Input;

@@ -20,13 +20,20 @@ pub fn is_secret_name(name: &[u8]) -> bool {
     })
 }
 
+const EXACT: [&str; 5] =
+    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
+/// The last is the daemon's own.
+const BELOW: [&str; 5] = [
+    "/run/secrets/",
+    "/var/run/secrets/",
+    "/etc/ssl/private/",
+    "/etc/sudoers.d/",
+    "/var/lib/effectgate/",
+];
+
 /// Whether a path is one under which credentials are kept. Reading them is
 /// recorded with a mark; whether it was right is for the reader to say.
 pub fn is_credential_path(path: &[u8]) -> bool {
-    const EXACT: [&str; 5] =
-        ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
-    const BELOW: [&str; 4] =
-        ["/run/secrets/", "/var/run/secrets/", "/etc/ssl/private/", "/etc/sudoers.d/"];
     const ANYWHERE: [&str; 16] = [
         "/.ssh/",
         "/.aws/",
@@ -52,6 +59,15 @@ pub fn is_credential_path(path: &[u8]) -> bool {
         || BELOW.iter().any(|below| whole.starts_with(below.as_bytes()))
         || ANYWHERE.iter().any(|part| whole.windows(part.len()).any(|w| w == part.as_bytes()))
         || (path.starts_with(b"/etc/ssh/ssh_host_") && path.ends_with(b"_key"))
+}
+
+/// Whether credentials of the machine lie somewhere below this directory (an
+/// absolute path in normal form), or those of its users or its processes.
+pub fn holds_credentials(directory: &str) -> bool {
+    const HOMES_AND_PROCESSES: [&str; 3] = ["/home/user", "/root/.ssh", "/proc/1"];
+    let below = format!("{}/", directory.trim_end_matches('/'));
+    let known = EXACT.iter().chain(&BELOW).chain(&HOMES_AND_PROCESSES);
+    known.into_iter().any(|path| path.starts_with(&below)) || below == "/etc/ssh/"
 }
 
 #[cfg(test)]
@@ -98,6 +114,7 @@ mod tests {
             "/home/a/.docker/config.json",
             "/home/a/.netrc",
             "/etc/ssh/ssh_host_ed25519_key",
+            "/var/lib/effectgate/jobs",
         ] {
             assert!(is_credential_path(path.as_bytes()), "{path}");
         }

@@ -14,6 +14,12 @@ pub fn format(ts: UnixNanos) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
+/// The day of a time, `2025-01-31`.
+pub fn day(ts: UnixNanos) -> String {
+    let (year, month, day) = civil(ts / SECOND / DAY);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Reads exactly what [`format()`] writes.
 pub fn parse(text: &str) -> Option<UnixNanos> {
     let (day, time) = text.split_once('T')?;

@@ -1,6 +1,6 @@
 //! What the envelope's grammar takes, refuses, and says about it.
 
-use effectgate_core::policy::{Network, parse};
+use effectgate_core::policy::{self, Fault, Network, Policy};
 use proptest::prelude::*;
 
 const GOOD: &str = r#"{
@@ -11,6 +11,10 @@ const GOOD: &str = r#"{
   "allowed_hosts": [],
   "network": "deny"
 }"#;
+
+fn parse(file: &str, bytes: &[u8]) -> Result<Policy, Vec<Fault>> {
+    policy::parse(file, bytes, "2026-01-31")
+}
 
 fn rules(text: &str) -> Vec<&'static str> {
     parse("e.json", text.as_bytes()).map_or_else(|f| f.iter().map(|f| f.rule).collect(), |_| vec![])
@@ -102,6 +106,7 @@ fn every_fault_is_said_at_once() {
         "host-wildcard",
         "host-address",
         "host-port",
+        "network-deny-with-hosts",
         "unknown-key",
     ];
     assert_eq!(rules(text), want);

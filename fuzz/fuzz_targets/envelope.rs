@@ -6,7 +6,7 @@ use effectgate_core::{pin, policy};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    match policy::parse("envelope.json", bytes) {
+    match policy::parse("envelope.json", bytes, "2026-01-31") {
         Ok(policy) => assert_eq!(policy.sha256, pin::digest(bytes)),
         Err(faults) => {
             assert!(!faults.is_empty());

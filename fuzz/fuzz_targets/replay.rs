@@ -11,7 +11,7 @@ const ENVELOPE: &[u8] = br#"{"envelope_id": "fuzz", "allowed_roots": ["/srv/repo
 "allowed_tools": [], "allowed_env": ["CI"], "allowed_hosts": ["example.com"], "network": "allowlist"}"#;
 
 fuzz_target!(|bytes: &[u8]| {
-    let policy = policy::parse("envelope.json", ENVELOPE).expect("it is written above");
+    let policy = policy::parse("envelope.json", ENVELOPE, "2026-01-31").expect("it is written above");
     let _ = replay::replay(bytes, policy.clone());
     let _ = replay::replay(&sealed(bytes)[..], policy);
 });

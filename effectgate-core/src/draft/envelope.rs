@@ -39,8 +39,10 @@ impl Used {
             ("allowed_env", env),
             ("allowed_hosts", hosts),
         ];
-        let mut text =
-            format!("{{\n  \"envelope_id\": {},\n", Value::from(wanted.id.unwrap_or_default()));
+        let mut text = format!(
+            "{{\n  \"envelope_id\": {},\n",
+            Value::from(wanted.id.or(wanted.trial.then_some("trial")).unwrap_or_default())
+        );
         for (key, entries) in &lists {
             text.push_str(&format!("  \"{key}\": {},\n", array(entries)));
         }

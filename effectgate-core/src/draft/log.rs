@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::used::{Reached, Used};
 use crate::chain::Flaw;
 use crate::escape::unescape;
-use crate::input::{Class, Event, FileObject, Input, RootMatch, Started, UnixNanos, What};
+use crate::host;
+use crate::input::{Class, Event, FileObject, Input, RootMatch, UnixNanos, What};
+use crate::judge::Tables;
 use crate::policy::{self, Key, List, Network, Policy, Roots};
 use crate::record::read::{self, OpenRoot, Opening};
 use crate::replay::{Lines, ReplayError, stage};
@@ -33,7 +35,7 @@ pub fn of_log(log: impl BufRead) -> Result<Used, ReplayError> {
 struct Run {
     used: Used,
     state: State,
-    started: Started,
+    tables: Tables,
     places: crate::replay::Places,
     logged: Vec<OpenRoot>,
     /// What addresses were resolved from.
@@ -48,18 +50,28 @@ impl Run {
         let logged = opening.roots.clone();
         let mut names = HashMap::new();
         for (written, addresses) in &opening.hosts {
-            let host = written.as_deref().and_then(|text| text.split(['/', ':']).next());
-            for address in addresses {
-                names.extend(host.map(|host| (*address, host.to_owned())));
-            }
+            // Without the protocol, which a manifest can name.
+            let text = written.as_deref().and_then(|text| text.split('/').next());
+            let Some(Ok(host)) = text.map(host::parse) else { continue };
+            names.extend(addresses.iter().map(|address| (*address, host.name.to_string())));
         }
         let (started, places) = stage(opening, nothing(), false);
+        let (workspace, home) = (started.workspace.clone(), started.home.clone());
         let scratch = started.roots.iter().map(|root| root.path.clone()).collect();
         let mut state = State::new();
         // The opening record is the first that it gives.
         let due = step(&mut state, Input::Started(Box::new(started.clone()))).records.len() - 1;
-        let used = Used { scratch, ..Used::default() };
-        Run { used, state, started, places, logged, names, due, launched: None }
+        let used = Used { scratch, workspace, home, ..Used::default() };
+        Run {
+            used,
+            state,
+            tables: Tables::new(started),
+            places,
+            logged,
+            names,
+            due,
+            launched: None,
+        }
     }
 
     fn take(&mut self, seq: u64, record: &Value) -> read::Read<()> {
@@ -101,7 +113,7 @@ impl Run {
                         RootMatch::Outside | RootMatch::Unknown => None,
                     };
                     let root = root.map(|root| root.path.as_slice());
-                    self.used.file(&self.started, event, at, *op, object, root);
+                    self.used.file(&self.tables, event, at, *op, object, root);
                 }
             }
             (What::Exec(exec), _) => self.used.exec(event, at, exec),

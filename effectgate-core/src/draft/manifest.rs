@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use super::places::{Places, contains, cut, parent, writable};
 use super::used::{Reached, Used};
 use super::yaml::{Yaml, quoted};
-use super::{Because, Draft, Wanted, note};
+use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
 use crate::policy::Protocol;
-use crate::programs::basename;
+use crate::programs::{SEARCH_PATH, basename};
 
 const HEAD: &str = "\
 A draft from a recorded run: it lists what that run used, and nothing else.
 Read every line and take out what the agent should not need. `effectgate check`
 refuses it until its owner is named and every exception has two reviewers.";
 
-/// A day, in seconds: nobody knows how long a run without records took.
+/// What stands for what people write.
+const TRIAL: &str = "trial";
+
+/// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
 impl Used {
@@ -27,9 +30,12 @@ impl Used {
         yaml.comment(HEAD);
         yaml.plain("version", 2, None);
         let why = "a name that stays: another one is another service";
-        yaml.text("agent_id", wanted.id.unwrap_or_default(), wanted.id.is_none().then_some(why));
+        let id = wanted.id.or(wanted.trial.then_some(TRIAL)).unwrap_or_default();
+        yaml.text("agent_id", id, wanted.id.is_none().then_some(why));
         let why = "the people who answer for it";
-        yaml.text("owner", wanted.owner.unwrap_or_default(), wanted.owner.is_none().then_some(why));
+        let owner = wanted.owner.or(wanted.trial.then_some(TRIAL)).unwrap_or_default();
+        yaml.text("owner", owner, wanted.owner.is_none().then_some(why));
+        yaml.list("extends", &plan.extends);
         yaml.list("workspace_roots", &plan.workspace_roots);
         yaml.list("write_roots", &plan.write_roots);
         for (key, entries) in [("read_roots", &plan.read_roots), ("exec_roots", &plan.exec_roots)] {
@@ -38,7 +44,7 @@ impl Used {
             }
         }
         yaml.list("binaries", &plan.binaries);
-        self.exceptions(&mut yaml);
+        self.exceptions(wanted.trial, &mut yaml);
         if let Some((name, because)) = self.package_managers.first_key_value() {
             let why = format!("{name} installs what others wrote ({because})");
             yaml.plain("dependency_change", true, Some(&why));
@@ -53,16 +59,18 @@ impl Used {
         Draft { text: yaml.finish(), because: Vec::new(), left_out: plan.left_out }
     }
 
-    fn exceptions(&self, yaml: &mut Yaml) {
+    fn exceptions(&self, trial: bool, yaml: &mut Yaml) {
         if self.shells.is_empty() {
             return;
         }
+        let (reviewers, reason, expires) =
+            if trial { (r#"["a", "b"]"#, TRIAL, "9999-12-31") } else { ("[]", "", "") };
         yaml.line(format_args!("exceptions:"));
         for (form, because) in &self.shells {
             yaml.line(format_args!("  - allows: {}  # {because}", quoted(form)));
-            yaml.line(format_args!("    reviewers: []  # two people, different ones"));
-            yaml.line(format_args!("    reason: \"\""));
-            yaml.line(format_args!("    expires: \"\"  # YYYY-MM-DD"));
+            yaml.line(format_args!("    reviewers: {reviewers}  # two people, different ones"));
+            yaml.line(format_args!("    reason: {}", quoted(reason)));
+            yaml.line(format_args!("    expires: {}  # YYYY-MM-DD", quoted(expires)));
         }
     }
 
@@ -79,6 +87,7 @@ impl Used {
 /// The entries of each list, as they are written, with their reasons.
 #[derive(Default)]
 struct Plan {
+    extends: Vec<(String, String)>,
     workspace_roots: Vec<(String, String)>,
     write_roots: Vec<(String, String)>,
     read_roots: Vec<(String, String)>,
@@ -87,6 +96,8 @@ struct Plan {
     hosts: Vec<(String, String)>,
     env: Vec<(String, String)>,
     left_out: Vec<String>,
+    /// Programs that lie off the system's path, with their directories.
+    searched: Vec<(Bytes, Bytes, Because)>,
 }
 
 impl Plan {
@@ -121,22 +132,47 @@ impl Plan {
             let why = "the run used nothing of the workspace; where it began".to_owned();
             plan.workspace_roots.push((quoted("."), why));
         }
-        let mut outside = used.reads.only(|path| !inside(path));
-        outside.extend(&used.listed.only(|path| !inside(path)));
-        for (path, because) in outside.files() {
-            if !used.passing.is_one(path) && writable(path) {
-                plan.read_roots.push((quoted(&escape(path)), because.to_string()));
-            } else {
-                plan.left_out
-                    .push(format!("{}: cannot be named beforehand ({because})", escape(path)));
-            }
-        }
+        plan.outside(used, wanted);
         let keys = used.keys(&mut plan.left_out);
         plan.env =
             keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
         plan.hosts =
             used.hosts.iter().map(|(host, because)| (entry(host), because.to_string())).collect();
         plan
+    }
+
+    /// What is read elsewhere: by profiles as far as they go, file by file beyond.
+    fn outside(&mut self, used: &Used, wanted: &Wanted<'_>) {
+        for ((path, why), because) in &used.beyond_reads {
+            self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+        }
+        let mut reads = used.reads.only(|path| !contains(wanted.workspace, path));
+        reads.extend(&used.listed.only(|path| !contains(wanted.workspace, path)));
+        // A program that is listed may be read as well.
+        let reads = reads.only(|path| !used.programs.contains_key(path));
+        let searched = std::mem::take(&mut self.searched);
+        let dirs = searched.iter().map(|(_, dir, because)| (dir.as_slice(), because));
+        let chosen = profiles::choose(wanted.profiles, &reads, dirs);
+        for (path, dir, because) in &searched {
+            if !chosen.iter().any(|(known, _)| known.searches(dir)) {
+                let why = "it is neither on the system's path nor where a profile looks";
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            }
+        }
+        for (path, because) in reads.files() {
+            if chosen.iter().any(|(known, _)| known.covers(path)) {
+                continue;
+            }
+            if let Some(why) = unnameable(used, path) {
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            } else {
+                self.read_roots.push((quoted(&escape(path)), because.to_string()));
+            }
+        }
+        self.extends = chosen
+            .into_iter()
+            .map(|(known, because)| (quoted(&known.name), because.to_string()))
+            .collect();
     }
 
     /// Programs by name, and the places in the workspace that others lie in.
@@ -150,6 +186,9 @@ impl Plan {
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
             } else if writable(path) {
+                if !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path)) {
+                    self.searched.push((path.clone(), parent(path).to_vec(), because.clone()));
+                }
                 note(&mut names, basename(path), || because.clone());
             } else {
                 let why = "no policy can write its name";
@@ -167,6 +206,25 @@ fn relative(path: &str, wanted: &Wanted<'_>) -> String {
     let Some(rest) = path.as_bytes().strip_prefix(wanted.workspace) else { return path.to_owned() };
     let rest: Bytes = rest.strip_prefix(b"/").unwrap_or(rest).to_vec();
     if rest.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&rest).into_owned() }
+}
+
+/// Why a file outside the workspace cannot be a root for reading.
+fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
+    let shared = [&b"/tmp"[..], b"/var/tmp", b"/dev/shm"];
+    let process = path.strip_prefix(b"/proc/").and_then(|rest| rest.first());
+    if !writable(path) {
+        return Some("no policy can write its name");
+    }
+    if path == b"/" {
+        return Some("no root may be the whole file system");
+    }
+    if shared.iter().any(|dir| contains(dir, path)) {
+        return Some("it lies in a directory that everybody shares");
+    }
+    if process.is_some_and(u8::is_ascii_digit) || used.passing.is_one(path) {
+        return Some("it is not there before the run");
+    }
+    None
 }
 
 fn network(hosts: &[(String, String)], yaml: &mut Yaml) {

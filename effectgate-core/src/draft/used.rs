@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use super::places::{Passing, Places, contains, parent};
 use super::{Because, note};
 use crate::escape::escape;
-use crate::input::{Bytes, Device, Event, Exec, FileObject, FileOp, RootMatch, Started, UnixNanos};
-use crate::judge;
+use crate::input::{Bytes, Device, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
+use crate::judge::{self, Tables};
 use crate::programs::{basename, inline_form, is_package_manager, shell_name};
 use crate::secret::is_credential_path;
 
@@ -36,8 +36,14 @@ pub struct Used {
     pub(super) env: BTreeMap<Bytes, Because>,
     /// What no policy can allow: what, and why not.
     pub(super) beyond: BTreeMap<(Bytes, &'static str), Because>,
+    /// The same of reads, about which an envelope does not ask.
+    pub(super) beyond_reads: BTreeMap<(Bytes, &'static str), Because>,
     /// The job's own temporary directories.
     pub(super) scratch: Vec<Bytes>,
+    /// Where the command was started, when the log knows.
+    pub(super) workspace: Option<Bytes>,
+    /// The home of the job's user.
+    pub(super) home: Option<Bytes>,
     /// From the command's start to its end.
     pub(super) nanos: UnixNanos,
 }
@@ -52,10 +58,20 @@ pub(super) struct Reached {
 }
 
 impl Used {
+    /// Where the command was started, when the log knows.
+    pub fn workspace(&self) -> Option<&[u8]> {
+        self.workspace.as_deref()
+    }
+
+    /// The home of the job's user, when the log knows.
+    pub fn home(&self) -> Option<&[u8]> {
+        self.home.as_deref()
+    }
+
     /// A file effect. `root` is the resolved root that the log says it was below.
     pub(super) fn file(
         &mut self,
-        started: &Started,
+        tables: &Tables,
         event: &Event,
         at: u64,
         op: FileOp,
@@ -67,7 +83,7 @@ impl Used {
         {
             self.passing.add(&object.path);
         }
-        let judgement = judge::file(started, event.pid, op, object, None);
+        let judgement = judge::file(tables, event.pid, op, object, None);
         if judgement.within() {
             return;
         }
@@ -76,7 +92,11 @@ impl Used {
             Because::new(at, escape(&event.comm), what)
         };
         if let Some(why) = beyond(op, object, root) {
-            return note(&mut self.beyond, (object.path.clone(), why), because);
+            let all = match op {
+                FileOp::OpenRead => &mut self.beyond_reads,
+                _ => &mut self.beyond,
+            };
+            return note(all, (object.path.clone(), why), because);
         }
         // A path that leads elsewhere in the job's own view: the root is what
         // the kernel found.
@@ -167,6 +187,9 @@ fn beyond(op: FileOp, object: &FileObject, root: Option<&[u8]>) -> Option<&'stat
     }
     if is_credential_path(&object.path) {
         return Some("credentials are for people to grant");
+    }
+    if device && op == FileOp::OpenRead {
+        return Some("a device is what its number says, wherever it lies");
     }
     if op == FileOp::OpenRead {
         return None;

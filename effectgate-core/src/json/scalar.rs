@@ -1,6 +1,7 @@
 //! Numbers and strings.
 
-use super::{Broken, Reader, Value};
+use super::Reader;
+use crate::tree::{Broken, Value};
 
 impl Reader<'_> {
     fn digits(&mut self) -> Result<(), Broken> {
@@ -14,6 +15,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn number(&mut self) -> Result<Value, Broken> {
+        let (text, start) = (self.rest.clone(), self.at);
         if self.peek() == Some('-') {
             self.bump();
         }
@@ -33,7 +35,8 @@ impl Reader<'_> {
             }
             self.digits()?;
         }
-        Ok(Value::Number)
+        let length = self.at.column.saturating_sub(start.column) as usize;
+        Ok(Value::Number(text.take(length).collect()))
     }
 
     pub(super) fn string(&mut self) -> Result<String, Broken> {

@@ -116,6 +116,34 @@ pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<&'static s
     None
 }
 
+/// The module that Python runs as its program (`python -m pip`).
+pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
+    let python = interpreter(binary).filter(|one| one.last.contains(&b'm'))?;
+    let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
+    while let Some(argument) = arguments.next() {
+        match python.read(argument) {
+            Reads::Value => {
+                arguments.next();
+            }
+            Reads::Alone => {}
+            Reads::Code => return None,
+            Reads::End if argument.starts_with(b"-") && argument.len() > 1 => {
+                let at = argument.iter().position(|letter| *letter == b'm')?;
+                let rest = &argument[at + 1..];
+                let name = if rest.is_empty() { arguments.next()? } else { rest };
+                return Some(String::from_utf8_lossy(name).into_owned());
+            }
+            Reads::End => return None,
+        }
+    }
+    None
+}
+
+/// Whether an exception can name this form.
+pub(crate) fn is_form(text: &str) -> bool {
+    INTERPRETERS.iter().any(|interpreter| interpreter.form == text)
+}
+
 /// Whether a program of this name can be given its program by argument.
 pub(crate) fn is_interpreter(binary: &str) -> bool {
     interpreter(binary).is_some()
@@ -205,6 +233,21 @@ mod tests {
             ("lua5.4 -l m -e x", "lua -e"),
         ] {
             assert_eq!(form(line), Some(want), "{line}");
+        }
+    }
+
+    #[test]
+    fn modules() {
+        let of = |line: &str| {
+            let argv: Vec<&str> = line.split(' ').collect();
+            module(argv[0], &argv)
+        };
+        for line in ["python3 -m pip install x", "python3 -Im pip", "python -W error -mpip"] {
+            assert_eq!(of(line).as_deref(), Some("pip"), "{line}");
+        }
+        for line in ["python3 -c pip -m pip", "python3 x.py -m pip", "node -m pip", "python3 -- m"]
+        {
+            assert_eq!(of(line), None, "{line}");
         }
     }
 

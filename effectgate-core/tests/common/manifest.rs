@@ -126,5 +126,5 @@ pub fn envelope() -> Policy {
         "envelope_id": "docs-v1", "allowed_roots": ["/srv/docs"], "allowed_tools": [],
         "allowed_env": ["CI"], "allowed_hosts": [], "network": "deny"
     }"#;
-    parse("envelope.json", text).unwrap()
+    parse("envelope.json", text, "2026-01-31").unwrap()
 }

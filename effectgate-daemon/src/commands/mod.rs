@@ -27,16 +27,17 @@ use crate::{
 /// # Errors
 /// What went wrong, with the exit code for it.
 pub fn dispatch(cli: Cli) -> Outcomes {
+    let format = cli.format;
     match cli.command {
-        Command::Run(args) => run::run(args, cli.format),
-        Command::Check(args) => check::check(&args, cli.format),
-        Command::Diff(args) => diff::diff(&args, cli.format),
-        Command::Draft(args) => draft::draft(&args, cli.format),
-        Command::Pin(args) => pin::pin(&args, cli.format),
-        Command::Replay(args) => replay::replay(&args, cli.format),
-        Command::Doctor => doctor::doctor(cli.format),
+        Command::Run(args) => run::run(args, format.plain()?),
+        Command::Check(args) => check::check(&args, format),
+        Command::Diff(args) => diff::diff(&args, format),
+        Command::Draft(args) => draft::draft(&args, format.plain()?),
+        Command::Pin(args) => pin::pin(&args, format.plain()?),
+        Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Doctor => doctor::doctor(format.plain()?),
         Command::Daemon(args) => daemon::daemon(&args),
-        Command::Job(args) => job::job(args, cli.format),
+        Command::Job(args) => job::job(args, format.plain()?),
         Command::Completions { shell } => {
             let mut command = Cli::command();
             let mut script = Vec::new();

@@ -130,7 +130,8 @@ fn answer(jobs: &Jobs, peer: &UCred, line: &[u8]) -> Answer {
 impl Jobs {
     fn start(&self, start: Start) -> Result<Value> {
         let bytes = start.policy.into_bytes();
-        let policy = policy::parse(&start.policy_file, &bytes).map_err(|faults| {
+        let policy = policy::parse(&start.policy_file, &bytes, &crate::commands::policy::today())
+            .map_err(|faults| {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             anyhow::anyhow!(faults.join("\n"))
         })?;
@@ -162,10 +163,13 @@ impl Jobs {
             note,
             cgroup: absolute_cgroup(&start.cgroup)?,
             min_coverage,
+            workspace: start.workspace.map(|dir| dir.canonicalize()).transpose()?,
+            home: None,
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
             metrics_file: None,
+            own: vec![self.state_dir.clone()],
             streams: Vec::new(),
             terminals: Vec::new(),
         })?;

@@ -1,0 +1,65 @@
+//! What else a manifest says: profiles, pins, and how it is to be run.
+
+use crate::fault::{Faults, quoted};
+use crate::form::Fields;
+use crate::input::Coverage;
+use crate::policy::{OnLoss, OnViolation};
+
+pub(super) fn extends(fields: Fields) -> Vec<String> {
+    let named = fields.texts("extends").unwrap_or_default();
+    named.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Name and version of what is pinned. A version that moves pins nothing.
+pub(super) fn pins(fields: Fields, faults: &mut Faults) -> Vec<(String, String)> {
+    let members = fields.object("pins").map(Fields::members).unwrap_or_default();
+    let mut pins = Vec::new();
+    for member in members {
+        let Some(version) = member.value.text() else { continue };
+        if is_floating(version) {
+            let message = format!("pins.{}: {} moves", member.key, quoted(version));
+            let help = "write the exact version, as in 1.4.2";
+            faults.add(member.value.at, "pin-floating", message, help);
+        }
+        pins.push((member.key.clone(), version.to_owned()));
+    }
+    pins
+}
+
+fn is_floating(version: &str) -> bool {
+    const MOVING: [&str; 14] = [
+        "any", "canary", "current", "default", "dev", "edge", "head", "latest", "lts", "main",
+        "master", "newest", "nightly", "stable",
+    ];
+    let lower = version.trim().to_lowercase();
+    let last = lower.rsplit([':', '@', '/']).next().unwrap_or_default();
+    let wild = |part: &str| part == "x" || part == "*";
+    MOVING.contains(&last)
+        || last.ends_with("-latest")
+        || last.is_empty()
+        || lower.contains(['*', '^', '~', '<', '>', '=', '|', ',', ' '])
+        || last.split('.').any(wild)
+}
+
+pub(super) fn min_coverage(fields: Fields) -> Option<Coverage> {
+    match fields.text("min_coverage")?.1 {
+        "argument" => Some(Coverage::Argument),
+        "object" => Some(Coverage::Object),
+        _ => None,
+    }
+}
+
+pub(super) fn on_loss(fields: Fields) -> OnLoss {
+    match fields.text("on_loss") {
+        Some((_, "kill")) => OnLoss::Kill,
+        _ => OnLoss::Observe,
+    }
+}
+
+pub(super) fn on_violation(fields: Fields) -> OnViolation {
+    match fields.text("on_violation") {
+        Some((_, "kill")) => OnViolation::Kill,
+        Some((_, "enforce")) => OnViolation::Enforce,
+        _ => OnViolation::Observe,
+    }
+}
