@@ -46,11 +46,12 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
     let trial = propose(&Wanted { trial: true, ..wanted });
     let tried = tried(&trial.text, &workspace, home, &args.from).code(exit::OBSERVER)?;
     // What was left out is outside; the rest would have been a surprise.
-    draft.left_out.extend(tried.into_iter().filter(|outside| {
-        let known =
-            |left_out: &String| left_out.split(": ").next().is_some_and(|it| outside.contains(it));
-        !draft.left_out.iter().any(known)
-    }));
+    let said = |outside: &String| {
+        let object = |left_out: &String| left_out.split(": ").next().unwrap_or_default().to_owned();
+        draft.left_out.iter().any(|left_out| outside.contains(&object(left_out)))
+    };
+    let more: Vec<String> = tried.into_iter().filter(|outside| !said(outside)).collect();
+    draft.left_out.extend(more);
     let complete = draft.left_out.is_empty();
     match format {
         Format::Json => print_json(&json!({
