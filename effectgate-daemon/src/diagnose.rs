@@ -96,7 +96,10 @@ pub fn of_file(faults: Vec<Fault>, bytes: &[u8]) -> Vec<Finding> {
         Some(line)
     };
     let finding = |Fault { file, rule, line: number, column, width, message, help }| {
-        let mark = line(number).map(|text| Mark { column, width, text });
+        let mark = line(number).map(|text| {
+            let width = excerpt::to_quote(&text, column, width);
+            Mark { column, width, text }
+        });
         Finding {
             level: Level::Error,
             rule,
