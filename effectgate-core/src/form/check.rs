@@ -62,12 +62,15 @@ impl Check<'_> {
         }
         let count = object.one_of.iter().filter(|name| there(name)).count();
         if count != 1 && !object.one_of.is_empty() {
-            let what = if count == 0 {
-                format!("neither {} is written", object.one_of.join(" nor "))
+            let (what, help) = if count == 0 {
+                let keys = object.keys.iter().filter(|key| object.one_of.contains(&key.name));
+                let lines: Vec<_> = keys.map(|key| format!("`{}`", self.line(key))).collect();
+                let what = format!("neither {} is written", object.one_of.join(" nor "));
+                (what, format!("add one, as in {}", lines.join(" or ")))
             } else {
-                format!("{} are all written", object.one_of.join(" and "))
+                let what = format!("{} are all written", object.one_of.join(" and "));
+                (what, format!("keep one: {}", object.one_of.join(" or ")))
             };
-            let help = format!("write exactly one: {}", object.one_of.join(" or "));
             self.faults.add(at, "one-of", format!("{}{what}", prefix(path)), help);
         }
     }
@@ -106,12 +109,16 @@ impl Check<'_> {
 
     fn missing(&mut self, key: &Key, at: Pos, path: &str) {
         let message = format!("{} is missing", join(path, key.name));
-        let line = match self.syntax {
+        let help = format!("add it, as in `{}` ({})", self.line(key), key.doc);
+        self.faults.add(at, "missing-key", message, help);
+    }
+
+    /// A key with its example, as a line of the file.
+    fn line(&self, key: &Key) -> String {
+        match self.syntax {
             Syntax::Json => format!("\"{}\": {}", key.name, key.example),
             Syntax::Yaml => format!("{}: {}", key.name, key.example),
-        };
-        let help = format!("add it, as in `{line}` ({})", key.doc);
-        self.faults.add(at, "missing-key", message, help);
+        }
     }
 
     fn value(&mut self, shape: &Shape, node: &Node, path: &str) {
