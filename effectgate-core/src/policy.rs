@@ -2,6 +2,7 @@
 //! against, each with the line it was written in.
 
 mod list;
+mod outside;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ pub use crate::host::{Host, HostName, Protocol};
 use crate::input::{Coverage, Limited};
 use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
+pub use outside::leads_outside;
 
 /// A policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

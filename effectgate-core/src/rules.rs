@@ -159,6 +159,10 @@ pub const POLICY: &[Rule] = &[
         "Changing or running what the agent may not even read cannot be meant, and hides how far its hand reaches.",
     ),
     (
+        "root-leads-outside",
+        "A link puts another directory behind the name that the reviewer sees, and whoever can change the link can change the policy.",
+    ),
+    (
         "root-dot-with-secrets",
         "Whoever may read or change the whole workspace reaches the secrets mounted in it too, and can carry them into a commit.",
     ),
@@ -281,6 +285,10 @@ pub const OTHER: &[Rule] = &[
     (
         "pin",
         "The digest is what ties a run to what was reviewed; half a digest ties it to nothing.",
+    ),
+    (
+        "permits-more",
+        "A policy that grows unseen protects nobody: somebody has to look at what is new, and say yes to it.",
     ),
     ("profile-name", "A profile is asked for by its name, and that is the name of its file."),
 ];
