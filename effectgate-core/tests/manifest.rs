@@ -141,6 +141,6 @@ fn an_empty_file_becomes_a_manifest_by_doing_what_is_said() {
 
 #[test]
 fn a_large_file_is_refused_unread() {
-    let faults = parse(&"#".repeat((8 << 20) + 1)).unwrap_err();
+    let faults = parse(&"#".repeat((4 << 20) + 1)).unwrap_err();
     assert_eq!(faults[0].rule, "too-long");
 }

@@ -35,6 +35,12 @@ fn version(root: &Node, object: &Object) -> u8 {
     said.filter(|said| known.contains(said)).unwrap_or(newest)
 }
 
+/// Nothing longer is taken for a misspelt key.
+const LONGEST_KEY: usize = 64;
+
+/// No path (`PATH_MAX`) and no text that a person writes is longer; bytes.
+const LONGEST_TEXT: usize = 4095;
+
 struct Check<'a> {
     syntax: Syntax,
     version: u8,
@@ -93,7 +99,9 @@ impl Check<'_> {
         let version = self.version;
         let keys: Vec<_> =
             object.keys.iter().filter(|key| key.since <= version).map(|key| key.name).collect();
-        let near = keys.iter().map(|key| (strsim::jaro_winkler(key, &member.key), key));
+        let short = member.key.len() <= LONGEST_KEY;
+        let near =
+            keys.iter().filter(|_| short).map(|key| (strsim::jaro_winkler(key, &member.key), key));
         let help = match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
             Some((likeness, key)) if likeness > 0.85 => format!("write `{key}`, if that is meant"),
             _ => format!("the keys are {}", keys.join(", ")),
@@ -184,6 +192,12 @@ impl Check<'_> {
 
     /// Whether the string holds nothing that no name and no text has.
     fn characters(&mut self, text: &str, at: Pos, path: &str) -> bool {
+        if text.len() > LONGEST_TEXT {
+            let message = format!("{path}: {} has {} bytes", quoted(text), text.len());
+            let help = format!("write at most {LONGEST_TEXT}, as for any path");
+            self.faults.add(at, "too-long", message, help);
+            return false;
+        }
         if text.contains('\0') {
             let message = format!("{path}: {} holds a NUL", quoted(text));
             self.faults.add(at, "nul", message, "no name and no path can hold one; remove it");
@@ -196,6 +210,11 @@ impl Check<'_> {
         }
         true
     }
+}
+
+/// Whether a string has no fault of form but, perhaps, that it is blank.
+pub(super) fn usable(text: &str) -> bool {
+    text.len() <= LONGEST_TEXT && !text.contains(char::is_control)
 }
 
 impl Shape {
