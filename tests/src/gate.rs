@@ -80,9 +80,16 @@ pub fn kernel() -> (u8, u8) {
 #[derive(Debug)]
 pub struct Gate {
     command: Command,
-    envelope: PathBuf,
+    policy: PolicyFile,
     evidence: PathBuf,
     replayed: bool,
+}
+
+/// A policy file, and the option that it is named with.
+#[derive(Clone, Debug)]
+struct PolicyFile {
+    option: &'static str,
+    path: PathBuf,
 }
 
 impl Gate {
@@ -96,17 +103,27 @@ impl Gate {
     /// The same with another copy of the binary.
     #[must_use]
     pub fn of(binary: &Path, scene: &Scene) -> Gate {
+        Gate::under(binary, scene, PolicyFile { option: "--envelope", path: scene.envelope() })
+    }
+
+    /// `run` under the scene's manifest, whose workspace is the root.
+    #[must_use]
+    pub fn manifest(scene: &Scene) -> Gate {
+        Gate::under(&binary(), scene, PolicyFile { option: "--manifest", path: scene.manifest() })
+    }
+
+    fn under(binary: &Path, scene: &Scene, policy: PolicyFile) -> Gate {
         let mut command = Command::new(binary);
         command
             .arg("run")
-            .arg("--envelope")
-            .arg(scene.envelope())
+            .arg(policy.option)
+            .arg(&policy.path)
             .args(["--backend", &backend()])
             .env_clear()
             .env("PATH", PATH)
             .current_dir(scene.root())
             .stdin(Stdio::null());
-        Gate { command, envelope: scene.envelope(), evidence: scene.new_evidence(), replayed: true }
+        Gate { command, policy, evidence: scene.new_evidence(), replayed: true }
     }
 
     /// An option of `run`.
@@ -177,7 +194,7 @@ impl Gate {
             stdout: Some(read(child.stdout.take().expect("piped"))),
             stderr: Some(read(child.stderr.take().expect("piped"))),
             child,
-            envelope: self.envelope,
+            policy: self.policy,
             evidence: self.evidence,
             replayed: self.replayed,
         }
@@ -200,7 +217,7 @@ pub struct Running {
     stdin: Option<ChildStdin>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
-    envelope: PathBuf,
+    policy: PolicyFile,
     evidence: PathBuf,
     replayed: bool,
 }
@@ -244,7 +261,7 @@ impl Running {
             evidence: self.evidence.clone(),
         };
         if self.replayed && outcome.verdict.is_some() {
-            outcome.assert_replays(&self.envelope);
+            outcome.assert_replays_under(&self.policy);
         }
         outcome
     }
@@ -396,11 +413,16 @@ impl Outcome {
 
     /// The log says what happened, and judged again it says the same.
     pub(crate) fn assert_replays(&self, envelope: &Path) {
+        let policy = PolicyFile { option: "--envelope", path: envelope.to_owned() };
+        self.assert_replays_under(&policy);
+    }
+
+    fn assert_replays_under(&self, policy: &PolicyFile) {
         let output = Command::new(binary())
             .arg("replay")
             .arg(self.evidence.join("events.jsonl"))
-            .arg("--envelope")
-            .arg(envelope)
+            .arg(policy.option)
+            .arg(&policy.path)
             .args(["--format", "json"])
             .stdin(Stdio::null())
             .output()

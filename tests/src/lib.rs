@@ -11,6 +11,7 @@
 pub mod cgroup;
 pub mod daemon;
 pub mod gate;
+pub mod manifest;
 pub mod metrics;
 pub mod record;
 pub mod scene;

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::manifest::Manifest;
+
 /// A temporary directory with this in it:
 ///
 /// ```text
@@ -133,6 +135,22 @@ impl Scene {
         self.resolved.join("envelope.json.sha256")
     }
 
+    #[must_use]
+    pub fn manifest(&self) -> PathBuf {
+        self.resolved.join("agent-egress.yml")
+    }
+
+    /// Writes the manifest and its pin.
+    ///
+    /// # Panics
+    /// When a file cannot be written.
+    pub fn write_manifest(&self, manifest: &Manifest) {
+        let text = manifest.text();
+        fs::write(self.manifest(), &text).expect("write");
+        let pin = format!("{}  agent-egress.yml\n", digest(text.as_bytes()));
+        fs::write(self.resolved.join("agent-egress.yml.sha256"), pin).expect("write");
+    }
+
     /// SHA-256 of the envelope as it stands.
     ///
     /// # Panics
@@ -186,6 +204,8 @@ impl Scene {
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// SHA-256, lower-case hexadecimal.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
