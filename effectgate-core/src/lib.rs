@@ -47,6 +47,8 @@ pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod rules;
+pub mod schema;
 pub mod secret;
 mod step;
 pub mod time;

@@ -64,7 +64,7 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
 /// As [`read`], or when it is of the other kind.
 pub fn of_kind(file: &PolicyFile, today: &str) -> Result<(Policy, Vec<u8>)> {
     let path = file.path();
-    let (policy, bytes) = read_as_of(path, today)?;
+    let (policy, bytes) = read_on(path, today)?;
     match (policy.kind, &file.manifest) {
         (Kind::Manifest, None) => bail!("{} is a manifest: use --manifest", path.display()),
         (Kind::Envelope, Some(_)) => bail!("{} is an envelope: use --envelope", path.display()),
@@ -100,10 +100,17 @@ pub fn workspace(policy: &Policy, named: Option<&Path>) -> Result<Option<PathBuf
 /// # Errors
 /// When it cannot be read, or with all its faults.
 pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
-    read_as_of(path, &today())
+    read_on(path, &today())
 }
 
-fn read_as_of(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
+/// A day on which no exception has expired.
+pub const ANY_DAY: &str = "0000-01-01";
+
+/// Reads and parses a policy as on that day, `YYYY-MM-DD`.
+///
+/// # Errors
+/// When it cannot be read, or with all its faults.
+pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     let bytes = bounded(path)?;
     let policy =
         policy::parse(&path.to_string_lossy(), &bytes, day).map_err(|faults| all(&faults))?;

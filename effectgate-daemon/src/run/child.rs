@@ -178,7 +178,7 @@ fn command(launch: &Launch<'_>, door: &File) -> Result<Command> {
     unsafe {
         command.pre_exec(move || {
             if let Some(limit) = &limit {
-                setrlimit(Resource::Nofile, limit.clone())?;
+                setrlimit(Resource::Nofile, *limit)?;
             }
             enter(door, ids.as_ref())
         });

@@ -14,7 +14,7 @@ static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 /// Raises the limit as far as that is allowed.
 pub fn raise_limit() {
     let before = getrlimit(Resource::Nofile);
-    if BEFORE.set(before.clone()).is_err() {
+    if BEFORE.set(before).is_err() {
         return;
     }
     let most = before.maximum.map(|hard| hard.max(FILES));
