@@ -74,17 +74,16 @@ fn what_lies_outside_is_not_read() {
 
 #[test]
 fn what_a_root_for_reading_adds() {
-    let scene = scene(&Manifest::new());
-    let file = scene.outside().join("file");
-    let other = scene.outside().join("other");
     let manifest = Manifest::new()
-        .set("read_roots", json!([text(&file)]))
+        .set("workspace_roots", json!(["directory", "tools"]))
+        .set("read_roots", json!(["file"]))
         .set("extends", json!(["base-linux"]));
-    scene.write_manifest(&manifest);
-    trigger(&scene, &["open-read", &text(&file)]).assert_pass();
-    let outcome = trigger(&scene, &["open-read", &text(&other)]);
+    let scene = scene(&manifest);
+    let (file, other) = (scene.root().join("file"), scene.root().join("other"));
+    trigger(&scene, &["open-read", "file"]).assert_pass();
+    let outcome = trigger(&scene, &["open-read", "other"]);
     assert_fails_for(&outcome, "file/open_read", &other, "read_roots");
-    let outcome = trigger(&scene, &["open-write", &text(&file)]);
+    let outcome = trigger(&scene, &["open-write", "file"]);
     assert_fails_for(&outcome, "file/open_write", &file, "write_roots");
 }
 
