@@ -24,6 +24,7 @@
 
 mod canonical;
 pub mod chain;
+pub mod compare;
 pub mod diff;
 mod entries;
 mod envelope;
@@ -39,6 +40,7 @@ pub mod judge;
 mod manifest;
 mod names;
 mod note;
+pub mod packet;
 pub mod pin;
 pub mod policy;
 pub mod process;
@@ -48,10 +50,12 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod rules;
+pub mod scan;
 pub mod schema;
 pub mod secret;
 mod step;
 pub mod time;
+pub mod trace;
 mod tree;
 pub mod verdict;
 mod yaml;

@@ -80,7 +80,12 @@ pub fn kernel() -> (u8, u8) {
 #[derive(Debug)]
 pub struct Gate {
     command: Command,
+<<<<<<< HEAD
     policy: PolicyFile,
+=======
+    /// The option that names the policy's format, and its file.
+    policy: (&'static str, PathBuf),
+>>>>>>> main
     evidence: PathBuf,
     replayed: bool,
 }
@@ -103,6 +108,7 @@ impl Gate {
     /// The same with another copy of the binary.
     #[must_use]
     pub fn of(binary: &Path, scene: &Scene) -> Gate {
+<<<<<<< HEAD
         Gate::under(binary, scene, PolicyFile { option: "--envelope", path: scene.envelope() })
     }
 
@@ -118,6 +124,23 @@ impl Gate {
             .arg("run")
             .arg(policy.option)
             .arg(&policy.path)
+=======
+        Gate::under(binary, scene, ("--envelope", scene.envelope()))
+    }
+
+    /// `run` under the scene's manifest, with its root as the workspace.
+    #[must_use]
+    pub fn manifest(scene: &Scene) -> Gate {
+        Gate::under(&binary(), scene, ("--manifest", scene.manifest()))
+    }
+
+    fn under(binary: &Path, scene: &Scene, policy: (&'static str, PathBuf)) -> Gate {
+        let mut command = Command::new(binary);
+        command
+            .arg("run")
+            .arg(policy.0)
+            .arg(&policy.1)
+>>>>>>> main
             .args(["--backend", &backend()])
             .env_clear()
             .env("PATH", PATH)
@@ -217,7 +240,11 @@ pub struct Running {
     stdin: Option<ChildStdin>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
+<<<<<<< HEAD
     policy: PolicyFile,
+=======
+    policy: (&'static str, PathBuf),
+>>>>>>> main
     evidence: PathBuf,
     replayed: bool,
 }
@@ -261,7 +288,11 @@ impl Running {
             evidence: self.evidence.clone(),
         };
         if self.replayed && outcome.verdict.is_some() {
+<<<<<<< HEAD
             outcome.assert_replays_under(&self.policy);
+=======
+            outcome.assert_replays(self.policy.0, &self.policy.1);
+>>>>>>> main
         }
         outcome
     }
@@ -412,6 +443,7 @@ impl Outcome {
     }
 
     /// The log says what happened, and judged again it says the same.
+<<<<<<< HEAD
     pub(crate) fn assert_replays(&self, envelope: &Path) {
         let policy = PolicyFile { option: "--envelope", path: envelope.to_owned() };
         self.assert_replays_under(&policy);
@@ -423,6 +455,14 @@ impl Outcome {
             .arg(self.evidence.join("events.jsonl"))
             .arg(policy.option)
             .arg(&policy.path)
+=======
+    pub(crate) fn assert_replays(&self, option: &str, policy: &Path) {
+        let output = Command::new(binary())
+            .arg("replay")
+            .arg(self.evidence.join("events.jsonl"))
+            .arg(option)
+            .arg(policy)
+>>>>>>> main
             .args(["--format", "json"])
             .stdin(Stdio::null())
             .output()
