@@ -80,21 +80,10 @@ pub fn kernel() -> (u8, u8) {
 #[derive(Debug)]
 pub struct Gate {
     command: Command,
-<<<<<<< HEAD
-    policy: PolicyFile,
-=======
     /// The option that names the policy's format, and its file.
     policy: (&'static str, PathBuf),
->>>>>>> main
     evidence: PathBuf,
     replayed: bool,
-}
-
-/// A policy file, and the option that it is named with.
-#[derive(Clone, Debug)]
-struct PolicyFile {
-    option: &'static str,
-    path: PathBuf,
 }
 
 impl Gate {
@@ -108,23 +97,6 @@ impl Gate {
     /// The same with another copy of the binary.
     #[must_use]
     pub fn of(binary: &Path, scene: &Scene) -> Gate {
-<<<<<<< HEAD
-        Gate::under(binary, scene, PolicyFile { option: "--envelope", path: scene.envelope() })
-    }
-
-    /// `run` under the scene's manifest, whose workspace is the root.
-    #[must_use]
-    pub fn manifest(scene: &Scene) -> Gate {
-        Gate::under(&binary(), scene, PolicyFile { option: "--manifest", path: scene.manifest() })
-    }
-
-    fn under(binary: &Path, scene: &Scene, policy: PolicyFile) -> Gate {
-        let mut command = Command::new(binary);
-        command
-            .arg("run")
-            .arg(policy.option)
-            .arg(&policy.path)
-=======
         Gate::under(binary, scene, ("--envelope", scene.envelope()))
     }
 
@@ -140,7 +112,6 @@ impl Gate {
             .arg("run")
             .arg(policy.0)
             .arg(&policy.1)
->>>>>>> main
             .args(["--backend", &backend()])
             .env_clear()
             .env("PATH", PATH)
@@ -240,11 +211,7 @@ pub struct Running {
     stdin: Option<ChildStdin>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
-<<<<<<< HEAD
-    policy: PolicyFile,
-=======
     policy: (&'static str, PathBuf),
->>>>>>> main
     evidence: PathBuf,
     replayed: bool,
 }
@@ -288,11 +255,7 @@ impl Running {
             evidence: self.evidence.clone(),
         };
         if self.replayed && outcome.verdict.is_some() {
-<<<<<<< HEAD
-            outcome.assert_replays_under(&self.policy);
-=======
             outcome.assert_replays(self.policy.0, &self.policy.1);
->>>>>>> main
         }
         outcome
     }
@@ -443,26 +406,12 @@ impl Outcome {
     }
 
     /// The log says what happened, and judged again it says the same.
-<<<<<<< HEAD
-    pub(crate) fn assert_replays(&self, envelope: &Path) {
-        let policy = PolicyFile { option: "--envelope", path: envelope.to_owned() };
-        self.assert_replays_under(&policy);
-    }
-
-    fn assert_replays_under(&self, policy: &PolicyFile) {
-        let output = Command::new(binary())
-            .arg("replay")
-            .arg(self.evidence.join("events.jsonl"))
-            .arg(policy.option)
-            .arg(&policy.path)
-=======
     pub(crate) fn assert_replays(&self, option: &str, policy: &Path) {
         let output = Command::new(binary())
             .arg("replay")
             .arg(self.evidence.join("events.jsonl"))
             .arg(option)
             .arg(policy)
->>>>>>> main
             .args(["--format", "json"])
             .stdin(Stdio::null())
             .output()

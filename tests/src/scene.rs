@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::manifest::Manifest;
-
 /// A temporary directory with this in it:
 ///
 /// ```text
@@ -133,22 +131,6 @@ impl Scene {
     #[must_use]
     pub fn pin(&self) -> PathBuf {
         self.resolved.join("envelope.json.sha256")
-    }
-
-    #[must_use]
-    pub fn manifest(&self) -> PathBuf {
-        self.resolved.join("agent-egress.yml")
-    }
-
-    /// Writes the manifest and its pin.
-    ///
-    /// # Panics
-    /// When a file cannot be written.
-    pub fn write_manifest(&self, manifest: &Manifest) {
-        let text = manifest.text();
-        fs::write(self.manifest(), &text).expect("write");
-        let pin = format!("{}  agent-egress.yml\n", digest(text.as_bytes()));
-        fs::write(self.resolved.join("agent-egress.yml.sha256"), pin).expect("write");
     }
 
     /// SHA-256 of the envelope as it stands.

@@ -12,7 +12,7 @@ use crate::house::Job;
 fn scene(manifest: &Manifest) -> Scene {
     let scene = Scene::new();
     std::fs::create_dir(scene.root().join("tools")).expect("mkdir");
-    scene.write_manifest(manifest);
+    scene.write_manifest(&manifest.text());
     scene
 }
 

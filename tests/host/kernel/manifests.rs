@@ -12,7 +12,7 @@ fn scene() -> Scene {
     for place in ["tools/trigger", "directory/trigger"] {
         fs::copy(gate::trigger(), scene.root().join(place)).expect("copy");
     }
-    scene.write_manifest(&Manifest::new());
+    scene.write_manifest(&Manifest::new().text());
     scene
 }
 

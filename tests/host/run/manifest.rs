@@ -12,7 +12,7 @@ pub fn scene(manifest: &Manifest) -> Scene {
     let scene = Scene::new();
     fs::create_dir(scene.root().join("tools")).expect("mkdir");
     fs::copy(gate::trigger(), scene.root().join("tools/trigger")).expect("copy");
-    scene.write_manifest(manifest);
+    scene.write_manifest(&manifest.text());
     scene
 }
 
@@ -98,7 +98,7 @@ fn the_workspace_is_not_written_but_where_it_says() {
     assert_fails_for(&outcome, "file/create", &new, "write_roots");
     let outcome = trigger(&scene, &["rename", "file", "directory/file"]);
     outcome.assert_fail();
-    scene.write_manifest(&Manifest::new().set("write_roots", json!(["directory", "."])));
+    scene.write_manifest(&Manifest::new().set("write_roots", json!(["directory", "."])).text());
     fs::write(&file, "x").expect("write");
     trigger(&scene, &["open-write", "file"]).assert_pass();
 }
@@ -123,7 +123,7 @@ fn secrets_are_read_when_they_are_listed() {
     let manifest = Manifest::new()
         .set("workspace_roots", json!(["tools", "directory"]))
         .set("mounted_secrets", json!([text(&secret)]));
-    scene.write_manifest(&manifest);
+    scene.write_manifest(&manifest.text());
     trigger(&scene, &["open-read", &text(&secret)]).assert_pass();
 }
 

@@ -129,6 +129,6 @@ fn an_interpreter_used_as_a_shell() {
         "allows": "python -c", "reviewers": ["A. One", "B. Two"],
         "reason": "the test", "expires": "2999-12-31",
     }]);
-    scene.write_manifest(&manifest.set("exceptions", exception));
+    scene.write_manifest(&manifest.set("exceptions", exception).text());
     run(&["-c", "print(1)"]).assert_pass();
 }
