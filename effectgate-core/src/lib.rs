@@ -24,6 +24,7 @@
 
 mod canonical;
 pub mod chain;
+pub mod compare;
 pub mod diff;
 pub mod draft;
 mod entries;
@@ -40,6 +41,7 @@ pub mod judge;
 mod manifest;
 mod names;
 mod note;
+pub mod packet;
 pub mod pin;
 pub mod policy;
 pub mod process;
@@ -49,10 +51,12 @@ pub mod record;
 pub mod redact;
 pub mod replay;
 pub mod rules;
+pub mod scan;
 pub mod schema;
 pub mod secret;
 mod step;
 pub mod time;
+pub mod trace;
 mod tree;
 pub mod verdict;
 mod yaml;

@@ -98,6 +98,22 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Hold a trace against a manifest
+    #[command(
+        after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
+        The trace is what an agent's harness wrote down (JSON lines with ts, type, name, binary,\n\
+        argv, cwd, host), or EffectGate's own events.jsonl.\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
+    )]
+    Compare(Compare),
+    /// Verify an evidence packet, or assemble it first
+    #[command(
+        after_help = "Example:\n  effectgate packet --assemble packet\n  effectgate packet packet\n\n\
+        A packet is a directory with agent-egress.yml, agent-egress.yml.sha256 and trace.jsonl;\n\
+        --assemble writes check.json, compare.json, secrets.json, bounds.json and MANIFEST.sha256.\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
+    )]
+    Packet(Packet),
     /// Say what this kernel allows, per backend and class, and how to get more
     #[command(after_help = "Example:\n  sudo effectgate doctor")]
     Doctor,
@@ -250,6 +266,33 @@ pub struct Replay {
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The manifest
+    #[arg(long, value_name = "FILE")]
+    pub manifest: PathBuf,
+    /// The trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// The repository's directory, in which the agent worked
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub workspace: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Packet {
+    /// The packet
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Write first what follows from manifest and trace
+    #[arg(long)]
+    pub assemble: bool,
+    /// The repository's directory, in which the agent worked (default: the
+    /// current one to assemble, the one that the packet names to verify)
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

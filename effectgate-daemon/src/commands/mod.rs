@@ -1,11 +1,13 @@
 //! The commands, one room each.
 
 mod check;
+mod compare;
 mod daemon;
 mod diff;
 mod doctor;
 mod draft;
 mod job;
+mod packet;
 mod pin;
 pub mod policy;
 mod replay;
@@ -35,6 +37,8 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Compare(args) => compare::compare(&args, format.plain()?),
+        Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),
         Command::Daemon(args) => daemon::daemon(&args),
         Command::Job(args) => job::job(args, format.plain()?),
