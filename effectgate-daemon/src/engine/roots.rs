@@ -75,15 +75,13 @@ impl Roots {
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {
         let path = &root.path;
         let what = || format!("cannot open the root {}", path.display());
-        let (file, answer) = identify(kernel, path).with_context(what)?;
-        let kind = file.metadata()?.file_type();
-        ensure!(
-            kind.is_dir() || kind.is_file() && !root.rights.write,
-            "root {} is no directory",
-            path.display()
-        );
+        let (open, answer) = identify(kernel, path).with_context(what)?;
+        let kind = open.metadata()?.file_type();
+        // A file that is mounted below a root is not what is written there.
+        let file = kind.is_file() && (root.needed || !root.rights.write);
+        ensure!(kind.is_dir() || file, "root {} is no directory", path.display());
         // What is mounted below a root can be of that kind.
-        let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+        let kind = rustix::fs::fstatfs(&open)?.f_type as u64;
         ensure!(
             !is_pseudo(kind),
             "root {} lies on a file system of the kernel's own (type {kind:#x})",
@@ -97,7 +95,7 @@ impl Roots {
                 kernel
                     .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
                 let path = path.clone();
-                free.insert(Held { id, path, _file: file, jobs: HashMap::new() })
+                free.insert(Held { id, path, _file: open, jobs: HashMap::new() })
             }
         };
         held.jobs.entry(job).or_insert(Use { writes: false }).writes |= root.rights.write;

@@ -85,6 +85,11 @@ fn what_a_root_for_reading_adds() {
     assert_fails_for(&outcome, "file/open_read", &other, "read_roots");
     let outcome = trigger(&scene, &["open-write", "file"]);
     assert_fails_for(&outcome, "file/open_write", &file, "write_roots");
+    // Below a root that is written, it is written as well.
+    let all = json!(["."]);
+    let both = manifest.set("workspace_roots", all.clone()).set("write_roots", all);
+    scene.write_manifest(&both.text());
+    trigger(&scene, &["open-write", "file"]).assert_pass();
 }
 
 #[test]
