@@ -31,7 +31,7 @@ pub(super) struct Job {
     guests: Guests,
     canary: bool,
     launched: bool,
-    /// When the launch was, and when the job last did what is recorded.
+    /// When the launch was, and when the job was last seen to act.
     times: Option<(UnixNanos, UnixNanos)>,
     /// It was stopped at a bound.
     limited: bool,
@@ -86,7 +86,16 @@ impl Job {
         match input {
             Input::Canary { ts, seen, missing, .. } => self.canary(ts, &seen, &missing, out),
             Input::Launched { ts, .. } => return self.launch(ts, out),
-            Input::Event(event) => self.event(event, out),
+            Input::Event(event) => {
+                let (ts, before) = (event.ts, out.len());
+                self.event(event, out);
+                // What left no record, replay cannot know.
+                if let Some((_, last)) = &mut self.times
+                    && out.len() > before
+                {
+                    *last = ts.max(*last);
+                }
+            }
             Input::Gap { ts, stage, lost, .. } => self.gap(ts, stage, lost, out),
             Input::Notice { ts, notice, .. } => self.notice(ts, &notice, out),
             Input::Started(_) | Input::Finished { .. } => return false,
@@ -227,9 +236,6 @@ impl Job {
         let Draft { ts, action, object, shown, process, judgement, coverage } = draft;
         let class = action.class();
         let decision = judgement.decision();
-        if let Some((_, last)) = self.times.as_mut().filter(|_| process.is_some()) {
-            *last = ts.max(*last);
-        }
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,
