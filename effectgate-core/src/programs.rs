@@ -3,10 +3,12 @@
 
 mod inline;
 mod pipe;
+mod wrapper;
 
 pub use inline::inline_form;
 pub(crate) use inline::{is_interpreter, module};
 pub use pipe::pipes_into_shell;
+pub(crate) use wrapper::{is_wrapper, wrapped};
 
 /// Where programs are looked for that a policy lists by name, beside the
 /// directories that its profiles add.
@@ -38,7 +40,7 @@ pub const SHELLS: [&str; 21] = [
     "zsh",
 ];
 
-const PACKAGE_MANAGERS: [&str; 40] = [
+const PACKAGE_MANAGERS: [&str; 41] = [
     "apk",
     "apt",
     "apt-get",
@@ -57,6 +59,7 @@ const PACKAGE_MANAGERS: [&str; 40] = [
     "dnf",
     "dpkg",
     "easy_install",
+    "ensurepip",
     "flatpak",
     "gem",
     "mamba",

@@ -3,6 +3,7 @@
 //! it leaves alone when it reads it again.
 
 mod arguments;
+pub mod find;
 mod input;
 mod promises;
 mod shapes;
@@ -70,6 +71,19 @@ pub fn text(bytes: &[u8]) -> Bytes {
         now = next;
     }
     REDACTED.to_vec()
+}
+
+/// These places of a string replaced; they come in order and do not overlap.
+fn replaced(bytes: &[u8], places: impl FnOnce(&mut dyn FnMut(usize, usize))) -> Bytes {
+    let mut out = Bytes::with_capacity(bytes.len());
+    let mut kept = 0;
+    places(&mut |start, stop| {
+        out.extend_from_slice(&bytes[kept..start]);
+        out.extend_from_slice(REDACTED);
+        kept = stop;
+    });
+    out.extend_from_slice(&bytes[kept..]);
+    out
 }
 
 #[cfg(test)]

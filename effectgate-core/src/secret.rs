@@ -5,11 +5,19 @@
 /// The name is cut into words at everything that is no letter and no digit.
 /// `KEY` and `PRIVATE` must be words of their own (`API_KEY`, but neither
 /// `KEYBOARD` nor `MONKEY`); `TOKEN` may end a word (`AUTHTOKEN`, but not
-/// `TOKENIZERS`); `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`
-/// and `APIKEY` may stand anywhere (`PGPASSWORD`). A plural counts; case does not.
+/// `TOKENIZERS`); `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`,
+/// `APIKEY`, `ACCESSKEY` and `ACCOUNTKEY` may stand anywhere (`PGPASSWORD`). A plural counts; case does not.
 pub fn is_secret_name(name: &[u8]) -> bool {
-    const ANYWHERE: [&[u8]; 6] =
-        [b"SECRET", b"PASSWORD", b"PASSWD", b"PASSPHRASE", b"CREDENTIAL", b"APIKEY"];
+    const ANYWHERE: [&[u8]; 8] = [
+        b"SECRET",
+        b"PASSWORD",
+        b"PASSWD",
+        b"PASSPHRASE",
+        b"CREDENTIAL",
+        b"APIKEY",
+        b"ACCESSKEY",
+        b"ACCOUNTKEY",
+    ];
     let upper = name.to_ascii_uppercase();
     upper.split(|b| !b.is_ascii_alphanumeric()).any(|word| {
         let word_one = word.strip_suffix(b"S").unwrap_or(word);

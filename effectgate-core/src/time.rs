@@ -34,6 +34,47 @@ pub fn parse(text: &str) -> Option<UnixNanos> {
     seconds.checked_mul(SECOND)?.checked_add(digits(nanos, 9)?)
 }
 
+/// Reads any time of RFC 3339 (5.6), with any offset; digits behind the ninth
+/// of a second are cut off.
+pub fn rfc3339(text: &str) -> Option<UnixNanos> {
+    const MINUTE: i64 = 60;
+    let (day, rest) = text.split_at_checked(10)?;
+    let (year, month, day) = read_day(day)?;
+    let rest = rest.strip_prefix(['T', 't'])?;
+    let (time, rest) = rest.split_at_checked(8)?;
+    let mut parts = time.split(':').map(|part| digits(part, 2));
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    // 60 is a leap second, which Unix time counts as the next.
+    if parts.next().is_some() || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let (nanos, zone) = match rest.strip_prefix('.') {
+        None => (0, rest),
+        Some(rest) => {
+            let end = rest.find(|c: char| !c.is_ascii_digit())?;
+            let kept = &rest[..end.min(9)];
+            let scale = 10u64.pow(9 - kept.len() as u32);
+            (kept.parse::<u64>().ok()? * scale, &rest[end..])
+        }
+    };
+    let offset = match zone.as_bytes().first()? {
+        b'Z' | b'z' if zone.len() == 1 => 0,
+        sign @ (b'+' | b'-') => {
+            let (hours, minutes) = zone[1..].split_once(':')?;
+            let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let minutes = i64::try_from(hours * 60 + minutes).ok()?;
+            if *sign == b'+' { minutes } else { -minutes }
+        }
+        _ => return None,
+    };
+    let local = days(year, month, day)? * DAY + hour * 3600 + minute * 60 + second;
+    let seconds = local.checked_add_signed(-offset * MINUTE)?;
+    seconds.checked_mul(SECOND)?.checked_add(nanos)
+}
+
 /// Whether the text is a day that the calendar has, as `YYYY-MM-DD`.
 pub fn is_day(text: &str) -> bool {
     read_day(text).is_some()
@@ -128,10 +169,53 @@ mod tests {
         }
     }
 
+    #[test]
+    fn any_time_of_rfc_3339() {
+        let noon = 1_769_860_800 * SECOND;
+        for (text, ts) in [
+            ("2026-01-31T12:00:00Z", noon),
+            ("2026-01-31t12:00:00z", noon),
+            ("2026-01-31T12:00:00.5Z", noon + SECOND / 2),
+            ("2026-01-31T12:00:00.0000000019Z", noon + 1),
+            ("2026-01-31T14:30:00+02:30", noon),
+            ("2026-01-31T11:00:00-01:00", noon),
+            ("2026-01-31T11:59:60Z", noon),
+            ("1970-01-01T01:00:00+01:00", 0),
+        ] {
+            assert_eq!(rfc3339(text), Some(ts), "{text}");
+        }
+        assert_eq!(day(noon), "2026-01-31");
+        for text in [
+            "",
+            "2026-01-31",
+            "2026-01-31T12:00Z",
+            "2026-01-31 12:00:00Z",
+            "2026-01-31T12:00:00",
+            "2026-01-31T12:00:00.Z",
+            "2026-01-31T12:00:00.5",
+            "2026-01-31T12:00:00+0200",
+            "2026-01-31T12:00:00+24:00",
+            "2026-01-31T12:00:00ZZ",
+            "2026-02-30T12:00:00Z",
+            "2026-01-31T24:00:00Z",
+            "2026-01-31T12:00:61Z",
+            "1970-01-01T00:00:00+01:00",
+            "2026-01-3é12:00:00Z",
+        ] {
+            assert_eq!(rfc3339(text), None, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn there_and_back(ts: u64) {
             prop_assert_eq!(parse(&format(ts)), Some(ts));
+            prop_assert_eq!(rfc3339(&format(ts)), Some(ts));
+        }
+
+        #[test]
+        fn any_text(text: String) {
+            let _ = (parse(&text), rfc3339(&text));
         }
     }
 }

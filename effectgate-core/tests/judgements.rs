@@ -206,6 +206,9 @@ fn a_program_is_the_file_that_runs() {
     assert_eq!(below("/srv/repo/src/python3", "/srv/repo/src"), outside);
     assert_eq!(below("/usr/share/kit/id", PROFILED), outside, "read is not run");
     assert_eq!(below("/tmp/effectgate-3/x", "/tmp/effectgate-3"), outside);
+    let out = root_at(&manifest_started(), "/srv/repo/src/out");
+    let mounted = run(manifest_started(), "/usr/bin/python3", 1000, out, &["python3"]);
+    assert_eq!(mounted.0, outside, "listed, and the job can write it");
     let unknown = run(manifest_started(), "/x", 0, RootMatch::Unknown, &["x"]);
     assert!(matches!(unknown.0.0, Finding::Doubt(_)));
     let envelope = run(started(), "/usr/bin/id", 0, RootMatch::Outside, &["id"]);

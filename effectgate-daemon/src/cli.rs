@@ -86,9 +86,34 @@ pub enum Command {
         2 wrong usage, or a file could not be read."
     )]
     Diff(Diff),
+    /// Propose the smallest policy under which a recorded run passes
+    #[command(
+        after_help = "Example:\n  effectgate draft --from out/events.jsonl > agent-egress.yml\n\n\
+        The draft goes to standard output. `effectgate check` refuses it until people have filled in\n\
+        what only they can: the owner, and who reviewed each exception.\n\n\
+        Exit codes: 0 the run passes under the draft; 1 it does not: something cannot be allowed, and is\n\
+        listed; 2 wrong usage, or the log could not be read or does not hold."
+    )]
+    Draft(Draft),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Hold a trace against a manifest
+    #[command(
+        after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
+        The trace is what an agent's harness wrote down (JSON lines with ts, type, name, binary,\n\
+        argv, cwd, host), or EffectGate's own events.jsonl.\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
+    )]
+    Compare(Compare),
+    /// Verify an evidence packet, or assemble it first
+    #[command(
+        after_help = "Example:\n  effectgate packet --assemble packet\n  effectgate packet packet\n\n\
+        A packet is a directory with agent-egress.yml, agent-egress.yml.sha256 and trace.jsonl;\n\
+        --assemble writes check.json, compare.json, secrets.json, bounds.json and MANIFEST.sha256.\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
+    )]
+    Packet(Packet),
     /// Say what this kernel allows, per backend and class, and how to get more
     #[command(after_help = "Example:\n  sudo effectgate doctor")]
     Doctor,
@@ -213,12 +238,61 @@ pub struct Diff {
 }
 
 #[derive(Debug, Args)]
+pub struct Draft {
+    /// The recorded log (events.jsonl)
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+    /// Propose an envelope instead of a manifest
+    #[arg(long)]
+    pub envelope: bool,
+    /// The manifest's agent_id, or the envelope's id
+    #[arg(long, value_name = "ID")]
+    pub agent_id: Option<String>,
+    /// The people who answer for the manifest
+    #[arg(long, value_name = "NAME", conflicts_with = "envelope")]
+    pub owner: Option<String>,
+    /// What roots are relative to (default: where the command was started)
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Cut roots to this many components (default: they are exact)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub root_depth: Option<u16>,
+}
+
+#[derive(Debug, Args)]
 pub struct Replay {
     /// The log (events.jsonl)
     pub events: PathBuf,
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The manifest
+    #[arg(long, value_name = "FILE")]
+    pub manifest: PathBuf,
+    /// The trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// The repository's directory, in which the agent worked
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub workspace: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Packet {
+    /// The packet
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Write first what follows from manifest and trace
+    #[arg(long)]
+    pub assemble: bool,
+    /// The repository's directory, in which the agent worked (default: the
+    /// current one to assemble, the one that the packet names to verify)
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -40,20 +40,24 @@ fn plain(judgement: Judgement) -> ExecJudgement {
 
 /// The file: one that a listed name means, or one below an exec root.
 fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
-    if let Some(entry) = entries(tables, binaries, exec).first() {
+    let place = match exec.file.root {
+        RootMatch::Below(id) => tables.place(id),
+        RootMatch::Outside | RootMatch::Unknown => None,
+    };
+    // Under whatever path it was found: what the job can write is not the
+    // program that was listed.
+    let written = place.is_some_and(|place| place.rights.write);
+    if let Some(entry) = entries(tables, binaries, exec).first().filter(|_| !written) {
         let key = Key { line: entry.line, ..binaries.key };
         return Judgement::within_rule(Rule::written(&tables.started, key));
     }
     let not_listed = Rule::written(&tables.started, binaries.key);
-    match exec.file.root {
-        RootMatch::Below(id) => match tables.place(id).filter(|place| place.rights.exec) {
-            Some(place) => Judgement::within_rule(tables.root_rule(place.cited.exec, binaries.key)),
-            None => Judgement::violates(not_listed),
-        },
-        RootMatch::Outside => Judgement::violates(not_listed),
-        RootMatch::Unknown => {
+    match place.filter(|place| place.rights.exec) {
+        Some(place) => Judgement::within_rule(tables.root_rule(place.cited.exec, binaries.key)),
+        None if exec.file.root == RootMatch::Unknown => {
             Judgement { rule: not_listed, finding: Finding::Doubt(Doubt::Unplaced) }
         }
+        None => Judgement::violates(not_listed),
     }
 }
 

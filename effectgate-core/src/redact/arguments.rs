@@ -24,9 +24,39 @@ enum Next {
     User,
 }
 
+/// What an argument is, by those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// A secret as a whole.
+    Secret,
+    /// A secret from this byte on.
+    SecretFrom(usize),
+    /// The password of a `user:password` begins at this byte.
+    Password(usize),
+    /// The name of a scheme, before the secret.
+    Scheme,
+    /// What its own text says.
+    Own,
+}
+
 impl Reader {
     /// The next argument, without its secrets.
     pub fn take(&mut self, argument: &[u8]) -> Bytes {
+        match self.read(argument) {
+            Reading::Secret => REDACTED.to_vec(),
+            Reading::SecretFrom(at) => [&argument[..at], REDACTED].concat(),
+            Reading::Password(at) => {
+                let shown = [&argument[..at], REDACTED].concat();
+                // A user who promises a secret in turn goes as well.
+                if text(&shown) == shown { shown } else { REDACTED.to_vec() }
+            }
+            Reading::Scheme => argument.to_vec(),
+            Reading::Own => text(argument),
+        }
+    }
+
+    /// What the next argument is.
+    pub fn read(&mut self, argument: &[u8]) -> Reading {
         let said = std::mem::take(&mut self.next);
         self.next = self.announces(argument);
         match said {
@@ -35,30 +65,39 @@ impl Reader {
                     // An empty value is none: the one behind it may be.
                     self.next = said;
                 }
-                REDACTED.to_vec()
+                Reading::Secret
             }
             Next::Header => {
                 if argument.is_empty() {
                     self.next = said;
                 } else if argument.eq_ignore_ascii_case(SCHEME) {
                     self.next = Next::Secret(Promise::Sure);
-                    return argument.to_vec();
+                    return Reading::Scheme;
                 }
-                REDACTED.to_vec()
+                Reading::Secret
             }
-            Next::User => pair(argument).unwrap_or_else(|| self.own(argument)),
+            Next::User => {
+                password_of(argument).map_or_else(|| self.own(argument), Reading::Password)
+            }
             Next::Secret(_) | Next::Anything => self.own(argument),
         }
     }
 
-    fn own(&mut self, argument: &[u8]) -> Bytes {
-        if let Some(program) = self.program
-            && argument.len() > program.option.len()
-            && argument.starts_with(&program.option)
-        {
-            return [&program.option, REDACTED].concat();
+    /// Whether the next argument is a secret, whatever stands in it.
+    pub fn promises(&self) -> bool {
+        matches!(self.next, Next::Secret(_) | Next::Header)
+    }
+
+    fn own(&self, argument: &[u8]) -> Reading {
+        match self.program {
+            Some(program)
+                if argument.len() > program.option.len()
+                    && argument.starts_with(&program.option) =>
+            {
+                Reading::SecretFrom(program.option.len())
+            }
+            _ => Reading::Own,
         }
-        text(argument)
     }
 
     fn announces(&mut self, argument: &[u8]) -> Next {
@@ -87,11 +126,4 @@ impl Reader {
             None => Next::Anything,
         }
     }
-}
-
-fn pair(argument: &[u8]) -> Option<Bytes> {
-    let password = password_of(argument)?;
-    let shown = [&argument[..password], REDACTED].concat();
-    // A user who promises a secret in turn goes as well.
-    Some(if text(&shown) == shown { shown } else { REDACTED.to_vec() })
 }

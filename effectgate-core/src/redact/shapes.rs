@@ -1,7 +1,9 @@
 //! Secrets that their own shape gives away.
 
+use memchr::memmem;
+
 use crate::input::Bytes;
-use crate::redact::REDACTED;
+use crate::redact::replaced;
 
 /// A key's shape: how it begins, which bytes go on, how many at least.
 struct Shape {
@@ -12,7 +14,7 @@ struct Shape {
     at_start: bool,
 }
 
-const SHAPES: [Shape; 24] = [
+const SHAPES: [Shape; 69] = [
     shape(b"ghp_", token, 8),
     shape(b"gho_", token, 8),
     shape(b"ghu_", token, 8),
@@ -20,22 +22,67 @@ const SHAPES: [Shape; 24] = [
     shape(b"ghr_", token, 8),
     shape(b"github_pat_", token, 8),
     shape(b"glpat-", token, 8),
+    apart(b"gldt-", token, 16),
+    apart(b"glrt-", token, 16),
+    apart(b"glptt-", token, 16),
+    apart(b"glcbt-", token, 16),
+    apart(b"glsoat-", token, 16),
     shape(b"AKIA", upper, 16),
     shape(b"ASIA", upper, 16),
+    apart(b"ABIA", upper, 16),
+    apart(b"ACCA", upper, 16),
+    apart(b"LTAI", alphanumeric, 16),
     shape(b"xoxa-", token, 8),
     shape(b"xoxb-", token, 8),
+    shape(b"xoxc-", token, 8),
+    shape(b"xoxd-", token, 8),
     shape(b"xoxe-", token, 8),
     shape(b"xoxp-", token, 8),
     shape(b"xoxr-", token, 8),
     shape(b"xoxs-", token, 8),
-    Shape { prefix: b"sk-", goes_on: token, least: 20, at_start: true },
-    Shape { prefix: b"sk_live_", goes_on: alphanumeric, least: 16, at_start: true },
-    Shape { prefix: b"rk_live_", goes_on: alphanumeric, least: 16, at_start: true },
-    Shape { prefix: b"npm_", goes_on: alphanumeric, least: 30, at_start: true },
-    Shape { prefix: b"hf_", goes_on: alphanumeric, least: 30, at_start: true },
-    Shape { prefix: b"dckr_pat_", goes_on: token, least: 20, at_start: true },
-    Shape { prefix: b"pypi-AgE", goes_on: token, least: 40, at_start: true },
-    Shape { prefix: b"AIza", goes_on: token, least: 35, at_start: true },
+    apart(b"xapp-", token, 20),
+    apart(b"sk-", token, 20),
+    apart(b"sk_live_", alphanumeric, 16),
+    apart(b"rk_live_", alphanumeric, 16),
+    apart(b"sk_test_", alphanumeric, 16),
+    apart(b"rk_test_", alphanumeric, 16),
+    apart(b"whsec_", alphanumeric, 24),
+    apart(b"npm_", alphanumeric, 30),
+    apart(b"hf_", alphanumeric, 30),
+    apart(b"gsk_", alphanumeric, 40),
+    apart(b"xai-", alphanumeric, 40),
+    apart(b"pplx-", alphanumeric, 40),
+    apart(b"nvapi-", token, 40),
+    apart(b"r8_", alphanumeric, 36),
+    apart(b"dckr_pat_", token, 20),
+    apart(b"pypi-AgE", token, 40),
+    apart(b"rubygems_", alphanumeric, 40),
+    apart(b"AIza", token, 35),
+    apart(b"GOCSPX-", token, 20),
+    apart(b"ya29.", dotted, 20),
+    apart(b"dop_v1_", alphanumeric, 40),
+    apart(b"doo_v1_", alphanumeric, 40),
+    apart(b"dor_v1_", alphanumeric, 40),
+    apart(b"hvs.", token, 20),
+    apart(b"hvb.", token, 20),
+    apart(b"SG.", dotted, 50),
+    apart(b"shpat_", alphanumeric, 32),
+    apart(b"shpca_", alphanumeric, 32),
+    apart(b"shppa_", alphanumeric, 32),
+    apart(b"shpss_", alphanumeric, 32),
+    apart(b"sq0atp-", token, 20),
+    apart(b"sq0csp-", token, 20),
+    apart(b"lin_api_", alphanumeric, 30),
+    apart(b"figd_", token, 30),
+    apart(b"PMAK-", token, 40),
+    apart(b"NRAK-", alphanumeric, 24),
+    apart(b"sntrys_", dotted, 40),
+    apart(b"sntryu_", alphanumeric, 40),
+    apart(b"glsa_", token, 32),
+    apart(b"ATATT3", dotted, 40),
+    apart(b"ATCTT3", dotted, 40),
+    apart(b"pul-", alphanumeric, 40),
+    apart(b"AGE-SECRET-KEY-1", upper, 50),
     // A JSON Web Token: base64url of `{"`, with dots between its parts.
     shape(b"eyJ", dotted, 16),
 ];
@@ -66,53 +113,58 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
 
 /// Replaces well-known keys and private keys in PEM.
 pub(super) fn keys(bytes: &[u8]) -> Bytes {
-    let mut out = Bytes::with_capacity(bytes.len());
+    replaced(bytes, |take| each_key(bytes, take))
+}
+
+/// Where such keys stand.
+pub(super) fn each_key(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
     let mut at = 0;
-    while at < bytes.len() {
-        let found = key_at(bytes, at).or_else(|| pem_at(bytes, at));
-        match found {
-            Some(end) => {
-                out.extend_from_slice(REDACTED);
-                at = end;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
+    while at + 1 < bytes.len() {
+        let likely = BEGINNINGS[usize::from(bytes[at])] >> (bytes[at + 1] % 32) & 1 == 1;
+        let end = if likely {
+            key_at(bytes, at)
+        } else if bytes[at] == b'-' {
+            pem_at(bytes, at)
+        } else {
+            None
+        };
+        at = end.map_or(at + 1, |end| {
+            found(at, end);
+            end
+        });
     }
-    out
 }
 
 /// Replaces the password of `scheme://user:password@host`, and a user without
 /// password where that is a token: in HTTP.
 pub(super) fn url_passwords(bytes: &[u8]) -> Bytes {
-    let mut out = Bytes::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some(at) = rest.windows(3).position(|window| window == b"://") {
-        let (scheme, after) = rest.split_at(at + 3);
-        out.extend_from_slice(scheme);
+    replaced(bytes, |take| each_url_password(bytes, take))
+}
+
+/// Where such passwords and users stand.
+pub(super) fn each_url_password(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
+    for at in memmem::find_iter(bytes, b"://") {
+        let start = at + 3;
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'"' | b'\'');
+        let after = &bytes[start..];
         let authority = &after[..after.iter().position(ends).unwrap_or(after.len())];
-        rest = after;
         let Some(user_end) = authority.iter().rposition(|b| *b == b'@') else { continue };
         let user = &authority[..user_end];
         if let Some(colon) = user.iter().position(|b| *b == b':') {
-            out.extend_from_slice(&user[..=colon]);
-            out.extend_from_slice(REDACTED);
-        } else if scheme.ends_with(b"http://") || scheme.ends_with(b"https://") {
-            out.extend_from_slice(REDACTED);
-        } else {
-            out.extend_from_slice(user);
+            found(start + colon + 1, start + user_end);
+        } else if bytes[..at].ends_with(b"http") || bytes[..at].ends_with(b"https") {
+            found(start, start + user_end);
         }
-        rest = &after[user_end..];
     }
-    out.extend_from_slice(rest);
-    out
 }
 
 const fn shape(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> Shape {
     Shape { prefix, goes_on, least, at_start: false }
+}
+
+/// Only where it stands apart: shorter beginnings are found inside other words.
+const fn apart(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> Shape {
+    Shape { at_start: true, ..shape(prefix, goes_on, least) }
 }
 
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
@@ -149,17 +201,22 @@ fn is_dotted(rest: &[u8]) -> bool {
 /// Replaces what follows the word `Bearer` (RFC 6750, 2.1): whatever it is
 /// where the word begins the string, else what cannot be a plain word.
 pub(super) fn bearer(bytes: &[u8]) -> Bytes {
+    replaced(bytes, |take| each_bearer(bytes, take))
+}
+
+/// Where such tokens stand.
+pub(super) fn each_bearer(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
     const WORD: &[u8] = b"bearer";
     const LONG: usize = 16;
-    let mut out = Bytes::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
+    let mut done = 0;
+    for at in memchr::memchr2_iter(b'b', b'B', bytes) {
         let rest = &bytes[at..];
         let apart = at == 0 || !token(bytes[at - 1]);
-        let found =
-            apart && rest.len() > WORD.len() && rest[..WORD.len()].eq_ignore_ascii_case(WORD);
-        let blanks =
-            if found { count(&rest[WORD.len()..], |b| matches!(b, b' ' | b'\t')) } else { 0 };
+        let word = rest.len() > WORD.len() && rest[..WORD.len()].eq_ignore_ascii_case(WORD);
+        if at < done || !apart || !word {
+            continue;
+        }
+        let blanks = count(&rest[WORD.len()..], |b| matches!(b, b' ' | b'\t'));
         let start = WORD.len() + blanks;
         let body = if blanks > 0 { count(&rest[start..], credential) } else { 0 };
         let secret = body > 0
@@ -167,15 +224,10 @@ pub(super) fn bearer(bytes: &[u8]) -> Bytes {
                 || body >= LONG
                 || rest[start..start + body].iter().any(u8::is_ascii_digit));
         if secret {
-            out.extend_from_slice(&rest[..start]);
-            out.extend_from_slice(REDACTED);
-            at += start + body;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
+            done = at + start + body;
+            found(at + start, done);
         }
     }
-    out
 }
 
 fn count(bytes: &[u8], part: fn(u8) -> bool) -> usize {
@@ -251,6 +303,10 @@ mod tests {
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nx", "[redacted]"),
             ("-----BEGIN CERTIFICATE-----\nx", "-----BEGIN CERTIFICATE-----\nx"),
             ("ghp_", "ghp_"),
+            ("shpat_0123456789abcdef0123456789abcdef", "[redacted]"),
+            ("x shpat_is_a_word", "x shpat_is_a_word"),
+            ("hvs.CAESIJ0123456789abcdefgh", "[redacted]"),
+            ("SG.a", "SG.a"),
         ] {
             assert_eq!(String::from_utf8(keys(from.as_bytes())).unwrap(), want);
         }

@@ -1,15 +1,19 @@
 //! Secrets that a name gives away.
 
 use crate::input::Bytes;
-use crate::redact::REDACTED;
 use crate::redact::promises::{
     Header, Program, Promise, header, is_name, option, password_of, user_option,
 };
+use crate::redact::replaced;
 
 /// Replaces the values of secret-like names in a string, which may be one
 /// argument or a whole shell script.
 pub(super) fn values(bytes: &[u8]) -> Bytes {
-    let mut out = Bytes::with_capacity(bytes.len());
+    replaced(bytes, |take| each(bytes, &mut |_, start, stop| take(start, stop)))
+}
+
+/// Every such value: its name, and where it stands.
+pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
     let mut program: Option<&Program> = None;
     let mut at = 0;
     while at < bytes.len() {
@@ -17,7 +21,6 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
             if matches!(bytes[at], b';' | b'|' | b'&' | b'\n' | b'(') {
                 program = None;
             }
-            out.push(bytes[at]);
             at += 1;
             continue;
         }
@@ -33,19 +36,11 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
             program = None;
         }
-        match value {
-            None => {
-                out.extend_from_slice(name);
-                at = end;
-            }
-            Some((start, stop)) => {
-                out.extend_from_slice(&bytes[at..start]);
-                out.extend_from_slice(REDACTED);
-                at = stop;
-            }
-        }
+        at = value.map_or(end, |(start, stop)| {
+            found(name, start, stop);
+            stop
+        });
     }
-    out
 }
 
 /// The password behind a well-known program's short option.

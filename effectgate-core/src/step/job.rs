@@ -87,10 +87,14 @@ impl Job {
             Input::Canary { ts, seen, missing, .. } => self.canary(ts, &seen, &missing, out),
             Input::Launched { ts, .. } => return self.launch(ts, out),
             Input::Event(event) => {
-                if let Some((_, last)) = &mut self.times {
-                    *last = event.ts.max(*last);
-                }
+                let (ts, before) = (event.ts, out.len());
                 self.event(event, out);
+                // What left no record, replay cannot know.
+                if let Some((_, last)) = &mut self.times
+                    && out.len() > before
+                {
+                    *last = ts.max(*last);
+                }
             }
             Input::Gap { ts, stage, lost, .. } => self.gap(ts, stage, lost, out),
             Input::Notice { ts, notice, .. } => self.notice(ts, &notice, out),

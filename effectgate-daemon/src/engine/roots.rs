@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
 use effectgate_core::input::{Device, Found, JobId, Root};
 
-use super::surroundings::{Program, Wanted};
+use super::surroundings::{Program, Wanted, is_pseudo};
 use crate::observe::{attribute::device, kernel::Kernel};
 
 /// Every root of every job.
@@ -75,11 +75,16 @@ impl Roots {
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {
         let path = &root.path;
         let what = || format!("cannot open the root {}", path.display());
-        let (file, answer) = identify(kernel, path).with_context(what)?;
-        let kind = file.metadata()?.file_type();
+        let (open, answer) = identify(kernel, path).with_context(what)?;
+        let kind = open.metadata()?.file_type();
+        // A file that is mounted below a root is not what is written there.
+        let file = kind.is_file() && (root.needed || !root.rights.write);
+        ensure!(kind.is_dir() || file, "root {} is no directory", path.display());
+        // What is mounted below a root can be of that kind.
+        let kind = rustix::fs::fstatfs(&open)?.f_type as u64;
         ensure!(
-            kind.is_dir() || kind.is_file() && !root.rights.write,
-            "root {} is no directory",
+            !is_pseudo(kind),
+            "root {} lies on a file system of the kernel's own (type {kind:#x})",
             path.display()
         );
         let held = match self.held.entry(answer.inode) {
@@ -90,7 +95,7 @@ impl Roots {
                 kernel
                     .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
                 let path = path.clone();
-                free.insert(Held { id, path, _file: file, jobs: HashMap::new() })
+                free.insert(Held { id, path, _file: open, jobs: HashMap::new() })
             }
         };
         held.jobs.entry(job).or_insert(Use { writes: false }).writes |= root.rights.write;

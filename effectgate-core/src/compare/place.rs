@@ -1,0 +1,129 @@
+//! Whether a working directory lies below a workspace root.
+
+use std::collections::HashMap;
+
+use super::findings::{Findings, shown};
+use crate::policy::{Key, Policy, RootRule};
+
+/// Directories whose answer is kept.
+const KEPT: usize = 1024;
+
+pub(super) struct Places<'a> {
+    workspace: String,
+    resolve: &'a mut dyn FnMut(&str) -> Option<String>,
+    roots: Vec<String>,
+    /// Where the roots lead, as far as known.
+    real: Vec<String>,
+    key: Option<Key>,
+    known: HashMap<String, bool>,
+}
+
+impl<'a> Places<'a> {
+    pub fn new(
+        policy: &Policy,
+        workspace: &str,
+        resolve: &'a mut dyn FnMut(&str) -> Option<String>,
+    ) -> Self {
+        let workspace = normal("/", workspace);
+        let is_root = |root: &&RootRule| root.key.name == "workspace_roots";
+        let written = policy.roots.entries.iter().filter(is_root);
+        let roots: Vec<String> =
+            written.clone().map(|root| normal(&workspace, &root.path)).collect();
+        let real = roots.iter().filter_map(|root| resolve(root)).collect();
+        let key = written.map(|root| root.key).next();
+        Places { workspace, resolve, roots, real, key, known: HashMap::new() }
+    }
+
+    /// Adds a finding when the directory lies outside.
+    pub fn judge(&mut self, line: u64, cwd: &str, findings: &mut Findings) {
+        let inside = match self.known.get(cwd) {
+            Some(inside) => *inside,
+            None => {
+                let inside = self.inside(cwd);
+                if self.known.len() < KEPT {
+                    self.known.insert(cwd.to_owned(), inside);
+                }
+                inside
+            }
+        };
+        if !inside {
+            findings.add("cwd-outside", (Some(line), Some("cwd")), self.key, || {
+                let message = format!("{} is below no workspace root", shown(cwd));
+                (message, "work below a workspace root, or have the root reviewed and listed")
+            });
+        }
+    }
+
+    /// The path, from the root of the machine, without `.` and `..`.
+    pub fn absolute(&self, cwd: Option<&str>, path: &str) -> String {
+        let base = normal(&self.workspace, cwd.unwrap_or("."));
+        normal(&base, path)
+    }
+
+    fn inside(&mut self, cwd: &str) -> bool {
+        if is_foreign(cwd) {
+            return false;
+        }
+        let below = |roots: &[String], path: &str| roots.iter().any(|root| contains(root, path));
+        if !below(&self.roots, &normal(&self.workspace, cwd)) {
+            return false;
+        }
+        // As written, for `link/..` is not where `link` is.
+        let written =
+            if cwd.starts_with('/') { cwd.to_owned() } else { format!("{}/{cwd}", self.workspace) };
+        match (self.resolve)(&written) {
+            Some(real) if !self.real.is_empty() => below(&self.real, &real),
+            _ => true,
+        }
+    }
+}
+
+/// A home, or a path of another system: relative by its form, and not meant so.
+fn is_foreign(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    path.starts_with('~') || path.contains('\\') || drive
+}
+
+/// A path below `base`, or an absolute one, without `.`, `..` and repeated slashes.
+pub(super) fn normal(base: &str, path: &str) -> String {
+    let base = if path.starts_with('/') { "" } else { base };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            // Above the root is the root.
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// The directory itself, or anything below it; both in normal form.
+pub(super) fn contains(root: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(root.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normal_form() {
+        for (base, path, want) in [
+            ("/w", ".", "/w"),
+            ("/w", "a//b/./c/", "/w/a/b/c"),
+            ("/w", "a/../../x", "/x"),
+            ("/w", "../../../..", "/"),
+            ("/w", "/etc", "/etc"),
+            ("/", "/", "/"),
+        ] {
+            assert_eq!(normal(base, path), want);
+        }
+        assert!(contains("/", "/x") && contains("/w", "/w") && contains("/w", "/w/x"));
+        assert!(!contains("/w", "/wx") && !contains("/w/x", "/w"));
+    }
+}

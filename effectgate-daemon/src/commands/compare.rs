@@ -1,0 +1,134 @@
+//! `effectgate compare`
+
+use std::{
+    ffi::OsStr,
+    fmt::Write as _,
+    fs::File,
+    io::{BufReader, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow};
+use effectgate_core::{
+    compare::{self, Against, Comparison},
+    policy::{self as core_policy, Kind},
+};
+
+use super::{policy, print, print_json};
+use crate::{
+    cli::{Compare, Wanted},
+    diagnose::{self, Decided, Finding, Level, Look, Place},
+    exit::{self, Code, Failure, Outcomes},
+};
+
+/// Large, so that nearly every line is judged where it was read.
+pub const BUFFER: usize = 1 << 18;
+
+pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
+    let today = policy::today();
+    let name = args.manifest.to_string_lossy();
+    let bytes = policy::bounded(&args.manifest).code(exit::USAGE)?;
+    let manifest = core_policy::parse(&name, &bytes, &today)
+        .map_err(|faults| {
+            let all: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            anyhow!(all.join("\n")).context(format!("the manifest {name} does not hold"))
+        })
+        .code(exit::DOES_NOT_HOLD)?;
+    if manifest.kind != Kind::Manifest {
+        let error = anyhow!("{name} is an envelope; a trace is held against a manifest");
+        return Err(Failure { code: exit::USAGE, error });
+    }
+    let workspace = workspace(&args.workspace).code(exit::USAGE)?;
+    let what = || format!("cannot read the trace {}", args.trace.display());
+    let comparison = match File::open(&args.trace) {
+        Ok(file) => {
+            let against = Against {
+                policy: &manifest,
+                workspace: &workspace,
+                today: &today,
+                resolve: &mut resolve,
+            };
+            compare::compare(BufReader::with_capacity(BUFFER, file), against)
+                .with_context(what)
+                .code(exit::USAGE)?
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            compare::without_trace(&manifest, &workspace, &today)
+        }
+        Err(error) => return Err(error).with_context(what).code(exit::USAGE),
+    };
+    let trace = args.trace.to_string_lossy();
+    match wanted {
+        Wanted::Json => print_json(&comparison)?,
+        Wanted::Text => print(&text(&trace, &comparison)),
+        Wanted::Sarif => {
+            let here = std::env::current_dir().code(exit::USAGE)?;
+            print_json(&diagnose::sarif::log(&findings(&trace, &comparison), &here, &[]))?;
+        }
+    }
+    Ok(if comparison.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+/// The workspace as an absolute path, links followed.
+///
+/// # Errors
+/// When it is no directory, or not text.
+pub fn workspace(path: &Path) -> anyhow::Result<String> {
+    let what = || format!("the workspace {}", path.display());
+    let real = path.canonicalize().with_context(what)?;
+    let text = real.into_os_string().into_string();
+    text.map_err(|path| anyhow!("the workspace {path:?} is not UTF-8"))
+}
+
+/// Where an absolute path leads. What is not there leads where the part of it
+/// leads that is.
+pub fn resolve(path: &str) -> Option<String> {
+    let mut rest: Vec<&OsStr> = Vec::new();
+    let mut here = Path::new(path);
+    let real: PathBuf = loop {
+        match here.canonicalize() {
+            Ok(real) => break real,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                // `..` has no name: where that would lead is not known.
+                rest.push(here.file_name()?);
+                here = here.parent()?;
+            }
+            Err(_) => return None,
+        }
+    };
+    let all = rest.into_iter().rev().fold(real, |path, part| path.join(part));
+    all.into_os_string().into_string().ok()
+}
+
+fn text(trace: &str, comparison: &Comparison) -> String {
+    let findings = findings(trace, comparison);
+    let mut text = diagnose::text(&findings, Look::of(&std::io::stdout()));
+    let unlisted = comparison.total() - findings.len() as u64;
+    if unlisted > 0 {
+        let _ = writeln!(text, "and {unlisted} more of the same rules");
+    }
+    let _ = writeln!(text, "{comparison}");
+    text
+}
+
+/// The lines themselves are not shown: secrets may stand in them.
+fn findings(trace: &str, comparison: &Comparison) -> Vec<Finding> {
+    let finding = |found: &compare::Finding| {
+        let field = found.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+        Finding {
+            level: Level::Error,
+            rule: found.rule,
+            file: trace.to_owned(),
+            place: found.line.map(|line| Place { line, mark: None }),
+            message: format!("{field}{}", found.message),
+            why: found.why,
+            help: found.help.clone(),
+            decided: found.decided.as_ref().map(|cited| Decided {
+                file: cited.file.clone(),
+                line: cited.line,
+                key: cited.key,
+            }),
+        }
+    };
+    comparison.findings.iter().map(finding).collect()
+}

@@ -1,0 +1,340 @@
+//! `effectgate packet`
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use effectgate_core::{
+    compare::{self, Against, Comparison},
+    packet::{self, Problem},
+    pin,
+    policy::{self as core_policy, Fault, Kind, Policy},
+};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{
+    compare::{BUFFER, resolve, workspace},
+    policy, print, print_json,
+};
+use crate::{
+    cli::{Format, Packet},
+    exit::{self, Code, Outcomes},
+};
+
+/// No file of a packet is larger (bytes), but for the trace.
+const LARGEST: u64 = 16 << 20;
+
+pub fn packet(args: &Packet, format: Format) -> Outcomes {
+    let directory = &args.directory;
+    let mut problems = strangers(directory).code(exit::USAGE)?;
+    let mut digests = BTreeMap::new();
+    if problems.is_empty() {
+        let given = args.workspace.as_deref().map(workspace).transpose().code(exit::USAGE)?;
+        digests = if args.assemble {
+            let here = given.map_or_else(|| workspace(Path::new(".")), Ok).code(exit::USAGE)?;
+            assemble(directory, &here, &mut problems).code(exit::USAGE)?
+        } else {
+            verify(directory, given, &mut problems).code(exit::USAGE)?
+        };
+    }
+    let holds = problems.is_empty();
+    match format {
+        Format::Json => print_json(&json!({
+            "schema": packet::SCHEMA,
+            "holds": holds,
+            "files": digests,
+            "problems": problems,
+        }))?,
+        Format::Text => {
+            for problem in &problems {
+                print(&format!("{problem}\n"));
+            }
+            let count = problems.len();
+            let s = if count == 1 { "" } else { "s" };
+            let word = if holds { "holds" } else { "does not hold" };
+            print(&format!("packet: {word} ({count} problem{s}, {} files)\n", digests.len()));
+        }
+    }
+    Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+/// Digests by name.
+type Digests = BTreeMap<&'static str, String>;
+
+/// Whatever in the directory is no file of a packet.
+fn strangers(directory: &Path) -> Result<Vec<Problem>> {
+    let what = || format!("cannot read the packet {}", directory.display());
+    let mut problems = Vec::new();
+    for entry in fs::read_dir(directory).with_context(what)? {
+        let name = entry.with_context(what)?.file_name();
+        if !packet::files().any(|known| *known == *name) {
+            let name = name.to_string_lossy().into_owned();
+            problems.push(Problem::new(
+                "packet-extra-file",
+                &name.escape_debug().to_string(),
+                "no packet has such a file",
+                "keep it elsewhere",
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+/// Writes what follows from what is there, and then verifies it.
+fn assemble(directory: &Path, workspace: &str, problems: &mut Vec<Problem>) -> Result<Digests> {
+    let today = policy::today();
+    let resolve: &mut Resolve<'_> = &mut |path| resolve(path);
+    let Some(made) = Made::from(directory, workspace, &today, resolve, problems)? else {
+        return Ok(Digests::new());
+    };
+    let mut digests = made.digests.clone();
+    for (name, bytes) in made.documents()? {
+        write(directory, name, &bytes)?;
+        digests.insert(name, pin::digest(&bytes));
+    }
+    let list: Vec<_> = digests.iter().map(|(name, digest)| (*name, digest.clone())).collect();
+    write(directory, packet::DIGESTS, packet::format_digests(&list).as_bytes())?;
+    made.judge(problems);
+    Ok(digests)
+}
+
+/// Makes everything again that follows from what is there.
+fn verify(
+    directory: &Path,
+    workspace: Option<String>,
+    problems: &mut Vec<Problem>,
+) -> Result<Digests> {
+    let mut written = BTreeMap::new();
+    for name in packet::DERIVED.into_iter().chain([packet::DIGESTS]) {
+        if let Some(bytes) = bytes(directory, name, problems)? {
+            written.insert(name, bytes);
+        }
+    }
+    let today = policy::today();
+    let recorded = match written.get(packet::COMPARE).map(|it| packet::recorded(it, &today)) {
+        None => return Ok(Digests::new()),
+        Some(Ok(recorded)) => recorded,
+        Some(Err(problem)) => {
+            problems.push(problem);
+            return Ok(Digests::new());
+        }
+    };
+    let workspace = workspace.unwrap_or(recorded.workspace);
+    // What links there are is known where the packet was assembled.
+    let nowhere: &mut Resolve<'_> = &mut |_| None;
+    let Some(made) = Made::from(directory, &workspace, &recorded.day, nowhere, problems)? else {
+        return Ok(Digests::new());
+    };
+    let mut digests = made.digests.clone();
+    for (name, bytes) in made.documents()? {
+        if let Some(found) = written.get(name) {
+            digests.insert(name, pin::digest(found));
+            if *found != bytes {
+                problems.push(Problem::new(
+                    "packet-differs",
+                    name,
+                    "it is not what manifest and trace come to",
+                    "assemble the packet again, and look at what changed",
+                ));
+            }
+        }
+    }
+    let list: Vec<_> = digests.iter().map(|(name, digest)| (*name, digest.clone())).collect();
+    let wanted = packet::format_digests(&list);
+    if written.get(packet::DIGESTS).is_some_and(|found| found != wanted.as_bytes()) {
+        problems.push(Problem::new(
+            "packet-digest",
+            packet::DIGESTS,
+            "it is not the list of the other files' digests",
+            "take the packet as it was assembled",
+        ));
+    }
+    made.judge(problems);
+    Ok(digests)
+}
+
+type Resolve<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+
+/// What was made of manifest, pin and trace.
+struct Made {
+    manifest: Result<Policy, Vec<Fault>>,
+    comparison: Option<Comparison>,
+    digests: Digests,
+}
+
+impl Made {
+    /// `None` when one of them is not there.
+    fn from(
+        directory: &Path,
+        workspace: &str,
+        today: &str,
+        resolve: &mut Resolve<'_>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<Made>> {
+        let manifest = bytes(directory, packet::MANIFEST, problems)?;
+        let pinned = bytes(directory, packet::PIN, problems)?;
+        let trace = open(directory, packet::TRACE, problems)?;
+        let (Some(bytes), Some(pinned), Some(trace)) = (manifest, pinned, trace) else {
+            return Ok(None);
+        };
+        let sha256 = pin::digest(&bytes);
+        check_pin(&sha256, &pinned, problems);
+        let mut digests =
+            Digests::from([(packet::MANIFEST, sha256), (packet::PIN, pin::digest(&pinned))]);
+        let manifest = core_policy::parse(packet::MANIFEST, &bytes, today);
+        if manifest.as_ref().is_ok_and(|policy| policy.kind != Kind::Manifest) {
+            problems.push(Problem::new(
+                "packet-does-not-hold",
+                packet::MANIFEST,
+                "it is an envelope",
+                "put the manifest in",
+            ));
+            return Ok(None);
+        }
+        let mut trace = Hashed::new(BufReader::with_capacity(BUFFER, trace));
+        let what = || format!("cannot read {}", directory.join(packet::TRACE).display());
+        let comparison = match &manifest {
+            Ok(policy) => {
+                let against = Against { policy, workspace, today, resolve };
+                Some(compare::compare(&mut trace, against).with_context(what)?)
+            }
+            Err(_) => None,
+        };
+        digests.insert(packet::TRACE, trace.finish().with_context(what)?);
+        Ok(Some(Made { manifest, comparison, digests }))
+    }
+
+    fn documents(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        let manifest = self.manifest.as_ref().map_err(Vec::as_slice);
+        Ok(packet::documents(manifest, self.comparison.as_ref())?)
+    }
+
+    fn judge(&self, problems: &mut Vec<Problem>) {
+        let manifest = self.manifest.as_ref().map_err(Vec::as_slice);
+        problems.extend(packet::judge(manifest, self.comparison.as_ref()));
+        problems.extend(self.comparison.as_ref().and_then(packet::made_before_the_run));
+    }
+}
+
+fn check_pin(sha256: &str, pinned: &[u8], problems: &mut Vec<Problem>) {
+    let help = "review the manifest, then pin it again";
+    match pin::read_pin(packet::PIN, pinned) {
+        Err(fault) => {
+            problems.push(Problem::new("packet-pin", packet::PIN, fault.message, help));
+        }
+        Ok(pinned) => {
+            if let Err(error) = pin::verify(sha256, &pinned, None) {
+                problems.push(Problem::new("packet-pin", packet::PIN, error.to_string(), help));
+            }
+        }
+    }
+}
+
+/// A file's bytes, unless it is missing, no plain file, or too large.
+fn bytes(
+    directory: &Path,
+    name: &'static str,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<Vec<u8>>> {
+    let Some(file) = open(directory, name, problems)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let what = || format!("cannot read {}", directory.join(name).display());
+    file.take(LARGEST + 1).read_to_end(&mut bytes).with_context(what)?;
+    if bytes.len() as u64 > LARGEST {
+        let message = format!("it is larger than {LARGEST} bytes");
+        problems.push(Problem::new("packet-file-size", name, message, "no honest one is"));
+        return Ok(None);
+    }
+    Ok(Some(bytes))
+}
+
+/// Opens a plain file: no link, which could lead out of the packet, and
+/// nothing that could be read twice with other bytes.
+fn open(directory: &Path, name: &'static str, problems: &mut Vec<Problem>) -> Result<Option<File>> {
+    let path = directory.join(name);
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let mut problem = |rule, message: &str, help| {
+        problems.push(Problem::new(rule, name, message, help));
+        Ok(None)
+    };
+    match options.open(&path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+        Ok(_) => problem("packet-no-file", "it is no plain file", "put the file itself in"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let help =
+                "missing evidence is a failure; --assemble writes what follows from the rest";
+            problem("packet-missing-file", "it is missing", help)
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            problem("packet-no-file", "it is a symbolic link", "put the file itself in")
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Replaces a file whole: whoever looks sees the old or the new one.
+fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let path = directory.join(name);
+    let what = || format!("cannot write {}", path.display());
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o644))
+        .tempfile_in(directory)
+        .with_context(what)?;
+    file.write_all(bytes).with_context(what)?;
+    file.persist(&path).with_context(what)?;
+    Ok(())
+}
+
+/// A file that is hashed as it is read: what was judged is what was hashed.
+struct Hashed<R> {
+    inner: R,
+    digest: Sha256,
+}
+
+impl<R: BufRead> Hashed<R> {
+    fn new(inner: R) -> Self {
+        Hashed { inner, digest: Sha256::new() }
+    }
+
+    /// Reads what is left; gives the digest of all.
+    fn finish(mut self) -> io::Result<String> {
+        loop {
+            let length = self.inner.fill_buf()?.len();
+            if length == 0 {
+                return Ok(pin::hex(&self.digest.finalize()));
+            }
+            self.consume(length);
+        }
+    }
+}
+
+impl<R: BufRead> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.inner.fill_buf()?;
+        let length = available.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&available[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl<R: BufRead> BufRead for Hashed<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, length: usize) {
+        // What is consumed was filled before; filling again gives the same.
+        if let Ok(buffer) = self.inner.fill_buf() {
+            self.digest.update(&buffer[..length.min(buffer.len())]);
+        }
+        self.inner.consume(length);
+    }
+}
