@@ -37,7 +37,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
-        Command::Compare(args) => compare::compare(&args, format.plain()?),
+        Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),
         Command::Daemon(args) => daemon::daemon(&args),
