@@ -55,7 +55,7 @@ fn characters(text: &str) -> Result<(), Broken> {
 
 /// Characters that take no room, turn the text around it, or break lines for
 /// some readers only.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
