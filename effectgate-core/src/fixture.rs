@@ -1,8 +1,10 @@
 //! What the tests of several rooms start from.
 
 use crate::input::{
-    Backend, Coverage, Coverages, Device, FileObject, Mode, Root, RootMatch, Started,
+    Backend, Coverage, Coverages, Device, FileObject, Mode, Root, RootMatch, Started, Stream,
 };
+use crate::judge::Tables;
+use crate::policy::Rights;
 
 pub(crate) const ENVELOPE: &str = r#"{
   "envelope_id": "agent-patch-envelope-v3",
@@ -17,7 +19,7 @@ pub(crate) const ENVELOPE: &str = r#"{
 }
 "#;
 
-const ENVELOPE_WITH_HOSTS: &str = r#"{
+pub(crate) const ENVELOPE_WITH_HOSTS: &str = r#"{
   "envelope_id": "agent-net-envelope-v1",
   "allowed_roots": ["/srv/repo", "/srv/scratch"],
   "allowed_tools": [],
@@ -33,7 +35,7 @@ const ENVELOPE_WITH_HOSTS: &str = r#"{
 
 /// A job with two roots (1 and 2), a TMPDIR (9), a stream and a terminal.
 pub(crate) fn started() -> Started {
-    let root = |id, path: &str, entry| Root { id, path: path.into(), entry };
+    let root = |id, path: &str, entry| Root { id, path: path.into(), entry, rights: Rights::WRITE };
     Started {
         job: 7,
         ts: 1_700_000_000_000_000_000,
@@ -56,17 +58,30 @@ pub(crate) fn started() -> Started {
         programs: "c".repeat(64),
         argv: vec![b"make".to_vec(), b"test".to_vec()],
         cgroup: "effectgate/job-7".into(),
+        workspace: None,
+        home: None,
         roots: vec![
             root(1, "/srv/repo", Some(0)),
             root(2, "/srv/scratch", Some(1)),
             root(9, "/tmp/effectgate-7", None),
         ],
+        binaries: vec![],
+        own: vec![],
         hosts: vec![],
-        streams: vec![(Device { major: 8, minor: 1 }, 77)],
+        streams: vec![Stream {
+            dev: Device { major: 8, minor: 1 },
+            ino: 77,
+            read: false,
+            write: true,
+        }],
         terminals: vec![Device { major: 136, minor: 4 }],
         env: vec![],
         processes: vec![],
     }
+}
+
+pub(crate) fn tables() -> Tables {
+    Tables::new(started())
 }
 
 pub(crate) fn started_with_hosts() -> Started {

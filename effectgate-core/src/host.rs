@@ -80,6 +80,52 @@ impl fmt::Display for Host {
     }
 }
 
+/// Whether an address is link-local or one of those at which clouds hand out
+/// metadata and credentials: it is never meant by a name that resolves to it.
+pub(crate) fn must_be_named(address: IpAddr) -> bool {
+    // AWS (EC2, ECS, EKS), Alibaba, Azure, Oracle: their documentation. Most
+    // clouds use the link-local 169.254.169.254.
+    const METADATA: [IpAddr; 5] = [
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
+        IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+        IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+        IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    ];
+    let address = address.to_canonical();
+    let link_local = match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    link_local || METADATA.contains(&address) || translated(address).is_some_and(must_be_named)
+}
+
+/// Whether a name is one that clouds give their metadata service.
+pub(crate) fn is_metadata_name(name: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata",
+        "instance-data",
+        "instance-data.ec2.internal",
+        "metadata.azure.internal",
+    ];
+    NAMES.contains(&name)
+}
+
+/// The IPv4 address that a translator takes an IPv6 address for (RFC 6052, 2.1).
+fn translated(address: IpAddr) -> Option<IpAddr> {
+    match address {
+        IpAddr::V6(v6)
+            if v6.octets().starts_with(&[0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]) =>
+        {
+            let [.., a, b, c, d] = v6.octets();
+            Some(IpAddr::V4(Ipv4Addr::new(a, b, c, d)))
+        }
+        _ => None,
+    }
+}
+
 /// Why a text is no host.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BadHost {
@@ -216,6 +262,26 @@ mod tests {
             let host = parse(text).unwrap_or_else(|bad| panic!("{text}: {bad:?}"));
             assert_eq!(host.to_string(), want);
             assert_eq!(parse(&host.to_string()).unwrap(), host);
+        }
+    }
+
+    #[test]
+    fn addresses_that_must_be_named() {
+        for text in [
+            "169.254.169.254",
+            "169.254.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "fe80::1",
+            "febf::1",
+            "fd00:ec2::254",
+            "100.100.100.200",
+            "168.63.129.16",
+        ] {
+            assert!(must_be_named(text.parse().unwrap()), "{text}");
+        }
+        for text in ["192.0.2.1", "169.253.0.1", "fec0::1", "fd00:ec2::1", "64:ff9b::192.0.2.1"] {
+            assert!(!must_be_named(text.parse().unwrap()), "{text}");
         }
     }
 

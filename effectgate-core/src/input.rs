@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use crate::policy::Policy;
+use crate::policy::{Policy, Rights};
 
 /// Nanoseconds since the Unix epoch, UTC.
 pub type UnixNanos = u64;
@@ -55,12 +55,20 @@ pub struct Started {
     pub argv: Vec<Bytes>,
     /// The directory of the job's own cgroup, as an absolute path.
     pub cgroup: String,
+    /// The directory that relative roots are relative to, resolved.
+    pub workspace: Option<Bytes>,
+    /// The home of the job's user, which profiles write as `~/`.
+    pub home: Option<Bytes>,
     /// Roots as the kernel knows them, by the number in [`FileObject::root`].
     pub roots: Vec<Root>,
+    /// The files that the names of the policy's programs mean.
+    pub binaries: Vec<Found>,
+    /// Files and directories of the observer's own, resolved: its evidence.
+    pub own: Vec<Bytes>,
     /// What each host of the policy resolved to, by its index there.
     pub hosts: Vec<Vec<IpAddr>>,
-    /// Files the job was handed as standard streams: (device, inode).
-    pub streams: Vec<(Device, u64)>,
+    /// Files the job was handed as standard streams.
+    pub streams: Vec<Stream>,
     /// Device numbers of the job's own terminal.
     pub terminals: Vec<Device>,
     /// Environment keys given to the job from outside, when known beforehand
@@ -71,7 +79,7 @@ pub struct Started {
     pub processes: Vec<Known>,
 }
 
-/// A root directory held open by the daemon.
+/// A root (a directory or, for reading, a file) held open by the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     /// The number in [`FileObject::root`].
@@ -80,6 +88,32 @@ pub struct Root {
     pub path: Bytes,
     /// Index in the policy's roots; `None` for the job's `TMPDIR`.
     pub entry: Option<usize>,
+    /// What may be done below it: what its entry grants, and every root that
+    /// it lies below.
+    pub rights: Rights,
+}
+
+/// A file that the name of a listed program means, held open by the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Index in the policy's programs.
+    pub entry: usize,
+    /// Resolved path.
+    pub path: Bytes,
+    /// As the kernel knows them, like those of a [`FileObject`].
+    pub dev: Device,
+    pub ino: u64,
+}
+
+/// A file that the job was handed as a standard stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stream {
+    pub dev: Device,
+    pub ino: u64,
+    /// It was handed over open for reading, and may be opened so again.
+    pub read: bool,
+    /// The same for writing.
+    pub write: bool,
 }
 
 /// A process that is known without having been seen to start.
@@ -192,6 +226,16 @@ pub enum Notice {
     Stopped { why: String },
     /// Hooks stopped firing in the middle of the job.
     CanaryFailed { why: String },
+    /// The job reached a bound of its policy, and was stopped: what it came to.
+    Limit { limit: Limited, value: u64 },
+}
+
+/// The bounds that the kernel side can see: steps and tool calls are none of
+/// its effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limited {
+    /// Seconds since the launch.
+    WallClock,
 }
 
 /// A kernel event, decoded.

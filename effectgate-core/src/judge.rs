@@ -1,16 +1,24 @@
 //! One effect against one job's policy. Pure: what was seen in, what it means out.
 
 mod env;
+mod exec;
 mod file;
 mod guard;
+mod limit;
 mod net;
+mod read;
+mod tables;
 
 use serde::Serialize;
 
 pub use env::{EnvJudgement, Origin, env};
+pub use exec::{ExecJudgement, exec};
 pub use file::file;
 pub use guard::guard;
+pub use limit::limit;
 pub use net::{Listeners, NetJudgement, net};
+pub(crate) use tables::ancestors;
+pub use tables::{Tables, grant_rights, is_kernel_file};
 
 use crate::input::{Class, Started};
 use crate::policy::Key;
@@ -68,8 +76,12 @@ pub enum Doubt {
     NeverLaunched,
     #[error("coverage of class {} is below the required minimum", .0.name())]
     Coverage(Class),
-    #[error("a written file could not be placed below or outside the roots")]
+    #[error("a file could not be placed below or outside the roots")]
     Unplaced,
+    #[error(
+        "a program's arguments could not be read whole, and it may have been given its program there"
+    )]
+    ArgumentsCut,
     #[error("a process's environment could not be read whole")]
     EnvIncomplete,
     #[error(
@@ -92,6 +104,14 @@ pub enum Doubt {
 }
 
 impl Judgement {
+    pub(crate) fn within_rule(rule: Rule) -> Self {
+        Judgement { rule, finding: Finding::Within }
+    }
+
+    pub(crate) fn violates(rule: Rule) -> Self {
+        Judgement { rule, finding: Finding::Violation }
+    }
+
     pub(crate) fn recorded(rule: &'static str) -> Self {
         Judgement { rule: Rule::of_every_policy(rule), finding: Finding::Recorded }
     }
@@ -131,7 +151,11 @@ impl Rule {
         Rule { name, file: None, line: None }
     }
 
+    /// A key without a line is nobody's: what is built in.
     pub(crate) fn written(started: &Started, key: Key) -> Self {
+        if key.line == 0 {
+            return Rule::of_every_policy(key.name);
+        }
         Rule { name: key.name, file: Some(started.policy.file.clone()), line: Some(key.line) }
     }
 }

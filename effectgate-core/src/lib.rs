@@ -25,6 +25,7 @@
 mod canonical;
 pub mod chain;
 pub mod compare;
+pub mod diff;
 mod entries;
 mod envelope;
 pub mod escape;
@@ -44,7 +45,7 @@ pub mod pin;
 pub mod policy;
 pub mod process;
 pub mod profile;
-mod programs;
+pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;

@@ -3,7 +3,9 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::input::{Backend, Class, Coverage, Coverages, Exit, FileOp, Mode, NetOp, Stage};
+use crate::input::{
+    Backend, Class, Coverage, Coverages, Exit, FileOp, Limited, Mode, NetOp, Stage,
+};
 use crate::judge::Decision;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
@@ -56,6 +58,7 @@ names! {
         IoUring = "io_uring", CompatSyscall = "compat_syscall", Socket = "socket", Entered = "entered",
         Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
     }
+    Limited { WallClock = "max_wall_clock_sec" }
     Decision { Allowed = "allowed", Recorded = "recorded" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use crate::fault::Fault;
 pub use crate::host::{Host, HostName, Protocol};
-use crate::input::Coverage;
+use crate::input::{Coverage, Limited};
 use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
 
@@ -247,6 +247,14 @@ impl Policy {
         })
     }
 
+    /// A bound of the run.
+    pub fn limit(&self, limit: Limited) -> Option<&Limit> {
+        let limits = &self.agent.as_ref()?.limits;
+        match limit {
+            Limited::WallClock => Some(&limits.max_wall_clock_sec),
+        }
+    }
+
     /// Whether an exception lets this shell or form through, on that day
     /// (`YYYY-MM-DD`).
     pub fn excepts(&self, what: &str, today: &str) -> Option<&Exception> {
@@ -277,6 +285,29 @@ impl Rights {
     pub const EXEC: Rights = Rights { read: true, write: false, exec: true, search: false };
     pub const SEARCH: Rights = Rights { read: true, write: false, exec: false, search: true };
 
+    /// Their words, in order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("read", self.read),
+            ("write", self.write),
+            ("exec", self.exec),
+            ("search", self.search),
+        ];
+        all.into_iter().filter_map(|(name, granted)| granted.then_some(name))
+    }
+
+    /// The right of a word.
+    pub fn from_name(name: &str) -> Option<Rights> {
+        let none = Rights::default();
+        match name {
+            "read" => Some(Rights { read: true, ..none }),
+            "write" => Some(Rights { write: true, ..none }),
+            "exec" => Some(Rights { exec: true, ..none }),
+            "search" => Some(Rights { search: true, ..none }),
+            _ => None,
+        }
+    }
+
     /// What two roots allow together.
     #[must_use]
     pub fn and(self, other: Rights) -> Rights {
@@ -285,6 +316,17 @@ impl Rights {
             write: self.write || other.write,
             exec: self.exec || other.exec,
             search: self.search || other.search,
+        }
+    }
+
+    /// What both of two roots allow.
+    #[must_use]
+    pub fn common(self, other: Rights) -> Rights {
+        Rights {
+            read: self.read && other.read,
+            write: self.write && other.write,
+            exec: self.exec && other.exec,
+            search: self.search && other.search,
         }
     }
 }

@@ -1,15 +1,22 @@
-//! Programs that run whatever they are told: shells, interpreters used as
-//! shells, package managers.
+//! What a program is by its name and its arguments: a shell, an interpreter
+//! used as one, a package manager. Files are another question.
 
-mod told;
+mod inline;
+mod pipe;
+mod wrapper;
 
-pub(crate) use told::{
-    inline_form, is_inline_form, is_interpreter, is_wrapper, managing_module, pipes_into_shell,
-    wrapped,
-};
+pub use inline::inline_form;
+pub(crate) use inline::{is_interpreter, module};
+pub use pipe::pipes_into_shell;
+pub(crate) use wrapper::{is_wrapper, wrapped};
 
-/// Programs whose work is to run other programs.
-const SHELLS: [&str; 22] = [
+/// Where programs are looked for that a policy lists by name, beside the
+/// directories that its profiles add.
+pub const SEARCH_PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Names of shells.
+pub const SHELLS: [&str; 24] = [
     "ash",
     "bash",
     "busybox",
@@ -19,10 +26,12 @@ const SHELLS: [&str; 22] = [
     "elvish",
     "fish",
     "ksh",
+    "lksh",
     "mksh",
     "nu",
     "oksh",
     "pdksh",
+    "posh",
     "powershell",
     "pwsh",
     "rbash",
@@ -34,8 +43,7 @@ const SHELLS: [&str; 22] = [
     "zsh",
 ];
 
-/// Programs that fetch code and run what comes with it.
-const PACKAGE_MANAGERS: [&str; 58] = [
+const PACKAGE_MANAGERS: [&str; 52] = [
     "apk",
     "apt",
     "apt-get",
@@ -45,9 +53,7 @@ const PACKAGE_MANAGERS: [&str; 58] = [
     "bundle",
     "bundler",
     "bunx",
-    "cabal",
     "cargo",
-    "choco",
     "composer",
     "conda",
     "corepack",
@@ -57,6 +63,7 @@ const PACKAGE_MANAGERS: [&str; 58] = [
     "dpkg",
     "easy_install",
     "emerge",
+    "ensurepip",
     "flatpak",
     "gem",
     "guix",
@@ -80,49 +87,54 @@ const PACKAGE_MANAGERS: [&str; 58] = [
     "pnpm",
     "pnpx",
     "poetry",
-    "port",
     "rpm",
     "rustup",
-    "scoop",
     "snap",
-    "stack",
     "uv",
     "uvx",
-    "winget",
-    "xbps-install",
     "yarn",
     "yarnpkg",
     "yum",
     "zypper",
 ];
 
-/// A program's name as these lists have it: without directories, `.exe` and
-/// the version at its end (`/usr/bin/python3.11` is `python`).
-pub(crate) fn plain(program: &str) -> String {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let short = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    if short.is_empty() { name.to_owned() } else { short.to_owned() }
-}
-
-pub(crate) fn is_shell(program: &str) -> bool {
-    SHELLS.contains(&plain(program).as_str())
-}
-
-pub(crate) fn is_package_manager(program: &str) -> bool {
-    PACKAGE_MANAGERS.contains(&plain(program).as_str())
-}
-
-/// The form in which an interpreter is used as a shell, as exceptions name it
-/// (`python -c`); `None` when these arguments are no such form.
-pub(crate) fn form<S: AsRef<str>>(argv: &[S]) -> Option<String> {
-    let (program, arguments) = argv.split_first()?;
-    inline_form(program.as_ref(), arguments)
+/// The shell that a program of this basename is; without its version
+/// (`ksh93`, `zsh-5.9`) and `.exe`.
+pub fn shell_name(basename: &str) -> Option<&'static str> {
+    found(&SHELLS, basename)
 }
 
 /// Whether an exception may name this: a shell, or an interpreter's form.
 pub(crate) fn is_exceptional(what: &str) -> bool {
-    SHELLS.contains(&what) || is_inline_form(what)
+    SHELLS.contains(&what) || inline::is_form(what)
+}
+
+/// Whether a program of this basename installs what others wrote; its version
+/// does not count (`pip3`, `pip3.11`).
+pub fn is_package_manager(basename: &str) -> bool {
+    found(&PACKAGE_MANAGERS, basename).is_some()
+}
+
+fn found(names: &[&'static str], basename: &str) -> Option<&'static str> {
+    names.iter().copied().find(|name| *name == basename || *name == stem(basename))
+}
+
+/// Whether two programs have the same name but for directory and version.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    stem(&basename(one.as_bytes())) == stem(&basename(other.as_bytes()))
+}
+
+/// A program's name without `.exe` and without its version.
+fn stem(basename: &str) -> &str {
+    let name = basename.strip_suffix(".exe").unwrap_or(basename);
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    if stem.is_empty() { name } else { stem }
+}
+
+/// The last part of a path, as text.
+pub(crate) fn basename(path: &[u8]) -> String {
+    let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(last).into_owned()
 }
 
 #[cfg(test)]
@@ -130,53 +142,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lose_directories_and_versions() {
-        for (text, want) in [
-            ("/usr/bin/python3.11", "python"),
-            ("bash-5.2", "bash"),
-            ("PowerShell.exe", "powershell"),
-            ("7z", "7z"),
-            ("7", "7"),
-            ("pip3", "pip"),
-            ("apt-get", "apt-get"),
+    fn shells() {
+        for (name, shell) in [
+            ("bash", "bash"),
+            ("sh", "sh"),
+            ("ksh93", "ksh"),
+            ("zsh-5.9", "zsh"),
+            ("bash5.2", "bash"),
+            ("busybox", "busybox"),
+            ("cmd.exe", "cmd"),
+            ("pwsh", "pwsh"),
         ] {
-            assert_eq!(plain(text), want);
+            assert_eq!(shell_name(name), Some(shell), "{name}");
+        }
+        for name in ["bashful", "", "5", "git", "ssh", "csharp", "sha256sum", "make"] {
+            assert_eq!(shell_name(name), None, "{name}");
         }
     }
 
     #[test]
-    fn forms() {
-        for (argv, want) in [
-            (&["python3", "-c", "1"][..], Some("python -c")),
-            (&["/usr/bin/python3.11", "-I", "-c", "1"], Some("python -c")),
-            (&["python", "-Ic", "1"], Some("python -c")),
-            (&["python", "build.py", "-c"], None),
-            (&["python", "-m", "pytest", "-c", "x"], None),
-            (&["node", "--eval=1"], Some("node --eval")),
-            (&["node", "-p", "1"], Some("node -p")),
-            (&["node", "server.js", "-e"], None),
-            (&["perl", "-ne", "1"], Some("perl -e")),
-            (&["deno", "eval", "1"], Some("deno eval")),
-            (&["git", "-c", "a=b"], None),
-            (&[], None),
-        ] {
-            assert_eq!(form(argv).as_deref(), want, "{argv:?}");
+    fn package_managers() {
+        for name in ["npm", "pip", "pip3", "pip3.11", "apt-get", "cargo", "uv"] {
+            assert!(is_package_manager(name), "{name}");
+        }
+        for name in ["go", "rustc", "python3", "pipeline", "git", "dpkg-query", ""] {
+            assert!(!is_package_manager(name), "{name}");
         }
     }
 
     #[test]
-    fn what_exceptions_may_name() {
-        for what in ["bash", "sh", "python -c", "node --eval", "perl -E"] {
-            assert!(is_exceptional(what), "{what}");
-        }
-        for what in ["", "git", "python", "python3 -c", "bash -c", "npm", "Bash"] {
-            assert!(!is_exceptional(what), "{what}");
-        }
-    }
-
-    #[test]
-    fn lists_are_sorted_plain_names() {
-        assert!(SHELLS.is_sorted() && PACKAGE_MANAGERS.is_sorted());
-        assert!(SHELLS.iter().chain(&PACKAGE_MANAGERS).all(|name| plain(name) == *name));
+    fn names_are_found_by_their_last_part() {
+        assert_eq!(basename(b"/usr/bin/git"), "git");
+        assert_eq!(basename(b"git"), "git");
+        assert_eq!(basename(b""), "");
     }
 }

@@ -7,6 +7,7 @@ use common::any::{PLANTED, any_input, any_start};
 use common::*;
 use effectgate_core::chain::Flaw;
 use effectgate_core::input::*;
+use effectgate_core::policy::Rights;
 use effectgate_core::replay::{ReplayError, replay, verify};
 use effectgate_core::{Outcome, Verdict};
 use proptest::prelude::*;
@@ -93,7 +94,8 @@ fn roots_hold_whatever_is_taken_out_of_their_paths() {
     let root = "/srv/ghp_0123456789abcdef";
     let start = || {
         let mut start = Started { policy: policy_with_roots(&[root]), ..started() };
-        start.roots = vec![Root { id: 1, path: root.into(), entry: Some(0) }];
+        start.roots =
+            vec![Root { id: 1, path: root.into(), entry: Some(0), rights: Rights::WRITE }];
         start
     };
     let write = |path: &str, root| vec![write(&format!("{path}/a"), root)];

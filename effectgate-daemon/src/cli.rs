@@ -4,6 +4,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::exit::{self, Failure};
+
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
 #[derive(Debug, Parser)]
@@ -13,37 +15,77 @@ pub struct Cli {
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
     /// How results are printed on standard output
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, global = true, value_enum, default_value_t = Wanted::Text)]
+    pub format: Wanted,
     #[command(subcommand)]
     pub command: Command,
 }
 
+/// How the user wants a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum Wanted {
     /// For people
     Text,
     /// One JSON document
     Json,
+    /// SARIF 2.1.0, for pull requests: what check, compare and diff find
+    Sarif,
+}
+
+/// How a result is printed that names no places in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+impl Wanted {
+    /// For the commands whose results name no places in files.
+    ///
+    /// # Errors
+    /// When SARIF is wanted of them.
+    pub fn plain(self) -> Result<Format, Failure> {
+        match self {
+            Wanted::Text => Ok(Format::Text),
+            Wanted::Json => Ok(Format::Json),
+            Wanted::Sarif => Err(Failure {
+                code: exit::USAGE,
+                error: anyhow::anyhow!(
+                    "--format sarif tells what check, compare and diff find; \
+                     write --format text or --format json here"
+                ),
+            }),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a command as a job and judge what it did
     #[command(
-        after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n\n\
+        after_help = "Example:\n  effectgate run --envelope agent.json --evidence out -- make test\n  \
+        effectgate run --manifest agent-egress.yml --workspace . -- make test\n\n\
         Exit codes: the command's own when the verdict is pass; 120 fail; 121 indeterminate;\n\
         122 refused before anything ran; 125 the observer itself failed; 2 wrong usage."
     )]
     Run(Run),
     /// Report every fault of policy files
-    #[command(after_help = "Example:\n  effectgate check agent.json")]
+    #[command(after_help = "Example:\n  effectgate check agent-egress.yml\n  \
+        effectgate check policies/*.json --format sarif\n\n\
+        Exit codes: 0 every file holds; 1 one does not; 2 wrong usage, or one cannot be read.")]
     Check(Check),
     /// Pin a policy file by its digest, or verify the pin
     #[command(
-        after_help = "Example:\n  effectgate pin agent.json\n  effectgate pin agent.json --verify"
+        after_help = "Example:\n  effectgate pin agent-egress.yml\n  effectgate pin agent-egress.yml --verify"
     )]
     Pin(Pin),
+    /// Say what a changed policy permits that the one before did not
+    #[command(
+        after_help = "Example:\n  effectgate diff old/agent.json agent.json --review-note review.json\n\n\
+        Exit codes: 0 nothing more is permitted, or a review note covers it; 1 more is permitted;\n\
+        2 wrong usage, or a file could not be read."
+    )]
+    Diff(Diff),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
@@ -101,7 +143,8 @@ pub struct Run {
     /// Refuse to run where effects would be known less well than this
     #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
     pub min_coverage: MinCoverage,
-    /// Working directory of the command
+    /// Working directory of the command, and what a manifest's roots are
+    /// relative to (default: the current directory)
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// User to run the command as (default: the one who called sudo)
@@ -124,11 +167,22 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+/// The policy file: exactly one.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PolicyFile {
+    /// The envelope (JSON); its pin is looked for beside it (FILE.sha256)
+    #[arg(long, value_name = "FILE")]
+    pub envelope: Option<PathBuf>,
+    /// The manifest (agent-egress.yml), with its pin beside it
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
-    /// The envelope; its pin is looked for beside it (FILE.sha256)
-    #[arg(long, value_name = "FILE")]
-    pub envelope: PathBuf,
+    #[command(flatten)]
+    pub file: PolicyFile,
     /// The SHA-256 that the policy file must have
     #[arg(long, value_name = "HEX", conflicts_with = "digest_file")]
     pub digest: Option<String>,
@@ -145,6 +199,9 @@ pub struct Check {
     /// Policy files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// The directory that a manifest's roots are in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub workspace: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -160,12 +217,23 @@ pub struct Pin {
 }
 
 #[derive(Debug, Args)]
+pub struct Diff {
+    /// The policy as it was
+    pub old: PathBuf,
+    /// The policy as it is to be
+    pub new: PathBuf,
+    /// A review note from the old digest to the new one
+    #[arg(long, value_name = "FILE")]
+    pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Replay {
     /// The log (events.jsonl)
     pub events: PathBuf,
-    /// The envelope to judge by
-    #[arg(long, value_name = "FILE")]
-    pub envelope: PathBuf,
+    /// The policy to judge by
+    #[command(flatten)]
+    pub policy: PolicyFile,
 }
 
 #[derive(Debug, Args)]
@@ -229,6 +297,10 @@ pub enum JobCommand {
         name: Option<String>,
         #[command(flatten)]
         policy: PolicyArgs,
+        /// What a manifest's roots are relative to (default: the current
+        /// directory)
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
         /// Refuse to start where effects would be known less well than this
         #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
         min_coverage: MinCoverage,

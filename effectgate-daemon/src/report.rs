@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use effectgate_core::{Outcome, Verdict, process::Process};
 
+use crate::diagnose::visible;
+
 /// Each violation on a line with its process and ancestry below, why the
 /// verdict is indeterminate, and the verdict last. Nothing in it can steer a
 /// terminal.
@@ -21,7 +23,7 @@ pub fn text(verdict: &Verdict) -> String {
     }
     if verdict.verdict == Outcome::Indeterminate {
         for reason in &verdict.reasons {
-            let _ = writeln!(text, "indeterminate: {}", plain(reason));
+            let _ = writeln!(text, "indeterminate: {}", visible(reason));
         }
     }
     let _ = writeln!(text, "{verdict}");
@@ -34,10 +36,5 @@ fn lineage(process: &Process) -> String {
     for ancestor in &process.ancestry {
         let _ = write!(text, " < {} {}", ancestor.pid, ancestor.comm);
     }
-    plain(&text)
-}
-
-/// Without control characters.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    visible(&text)
 }

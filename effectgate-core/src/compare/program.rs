@@ -9,10 +9,6 @@ use crate::policy::{Key, Policy};
 use crate::programs;
 use crate::trace::Event;
 
-/// Where the system keeps programs that a job cannot write.
-const SYSTEM: [&str; 6] =
-    ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
-
 /// Programs that run one another, as far as they are followed.
 const DEEPEST: usize = 8;
 
@@ -83,7 +79,7 @@ impl<'a> Programs<'a> {
                     return;
                 }
                 let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-                let known = SYSTEM.contains(&directory)
+                let known = programs::SEARCH_PATH.contains(&directory)
                     || self.search.iter().any(|root| contains(root, directory));
                 if !known {
                     findings.add("binary-path", at, Some(list.key), || {
@@ -121,8 +117,9 @@ impl<'a> Programs<'a> {
         if let Some(known) = self.harmless.get(binary) {
             return *known;
         }
-        let harmless = !programs::is_shell(binary)
-            && !programs::is_package_manager(binary)
+        let name = base(binary);
+        let harmless = programs::shell_name(name).is_none()
+            && !programs::is_package_manager(name)
             && !programs::is_interpreter(binary)
             && !programs::is_wrapper(binary);
         if self.harmless.len() < KEPT {
@@ -134,11 +131,12 @@ impl<'a> Programs<'a> {
     /// What the program is, by its name and arguments; then the program that it
     /// runs, and so on.
     fn told(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
-        let (mut program, mut argv) = (program, argv);
+        let whole: Vec<&str> = with_name(program, argv).collect();
+        let (mut program, mut argv) = (program, whole.as_slice());
         for _ in 0..DEEPEST {
             self.told_one(line, program, argv, findings);
             let Some(inner) = programs::wrapped(program, argv) else { return };
-            (program, argv) = (&argv[inner], &argv[inner + 1..]);
+            (program, argv) = (argv[inner], &argv[inner..]);
         }
         findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
             let message = format!("more than {DEEPEST} programs run one another");
@@ -146,20 +144,24 @@ impl<'a> Programs<'a> {
         });
     }
 
-    fn told_one(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
+    /// `argv` begins with the program's name.
+    fn told_one(&self, line: u64, program: &str, argv: &[&str], findings: &mut Findings) {
         let key = self.key(program);
+        let name = base(program);
         let binary = (Some(line), Some("binary"));
         let arguments = (Some(line), Some("argv"));
-        if programs::is_shell(program) {
-            self.excepted("shell", binary, &programs::plain(program), key, findings);
+        if let Some(shell) = programs::shell_name(name) {
+            self.excepted("shell", binary, shell, key, findings);
             self.fetched(line, argv, findings);
         } else if let Some(form) = programs::inline_form(program, argv) {
-            self.excepted("inline-program", arguments, &form, key, findings);
+            self.excepted("inline-program", arguments, form, key, findings);
         }
-        let module = programs::managing_module(program, argv);
-        if module.is_some() || programs::is_package_manager(program) {
-            let at = if module.is_some() { arguments } else { binary };
-            self.manages(module.unwrap_or(program), at, key, findings);
+        let module = programs::module(program, argv);
+        let manager = |name: &str| programs::is_package_manager(name);
+        match module.as_deref().map(top).filter(|module| manager(module)) {
+            Some(module) => self.manages(module, arguments, key, findings),
+            None if manager(name) => self.manages(name, binary, key, findings),
+            None => {}
         }
     }
 
@@ -167,14 +169,15 @@ impl<'a> Programs<'a> {
         let Some((first, rest)) = argv.split_first() else { return };
         let runs = rest.first().is_some_and(|option| option.starts_with('-'));
         if runs || programs::is_wrapper(first) {
-            self.told(line, first, rest, findings);
+            self.told(line, first, argv, findings);
         }
-        self.fetched(line, argv, findings);
+        let words: Vec<&str> = std::iter::once("").chain(argv.iter().map(Cow::as_ref)).collect();
+        self.fetched(line, &words, findings);
     }
 
-    fn fetched(&self, line: u64, argv: &[Cow<'_, str>], findings: &mut Findings) {
-        if self.changes_dependencies() || !argv.iter().any(|word| programs::pipes_into_shell(word))
-        {
+    /// `argv` begins with the program's name.
+    fn fetched(&self, line: u64, argv: &[&str], findings: &mut Findings) {
+        if self.changes_dependencies() || !programs::pipes_into_shell(argv) {
             return;
         }
         findings.add("pipe-into-shell", (Some(line), Some("argv")), self.binaries(), || {
@@ -229,7 +232,7 @@ impl<'a> Programs<'a> {
 
     /// The line of this program, or that of the list.
     fn key(&self, program: &str) -> Option<Key> {
-        let name = program.rsplit('/').next().unwrap_or(program);
+        let name = base(program);
         let list = self.policy.binaries.as_ref()?;
         Some(list.find(name).map_or(list.key, |entry| Key { line: entry.line, ..list.key }))
     }
@@ -237,6 +240,26 @@ impl<'a> Programs<'a> {
     fn binaries(&self) -> Option<Key> {
         self.policy.binaries.as_ref().map(|list| list.key)
     }
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// The package that a module (`pip._internal`) belongs to.
+fn top(module: &str) -> &str {
+    module.split('.').next().unwrap_or(module)
+}
+
+/// The arguments with the program's own name before them, which some write
+/// down and some do not.
+fn with_name<'a>(program: &'a str, argv: &'a [Cow<'a, str>]) -> impl Iterator<Item = &'a str> {
+    // By another of its names, too: `python` for the file `python3`.
+    let names_it =
+        |first: &str| programs::is_same(first, program) || programs::is_interpreter(first);
+    let named = argv.first().is_some_and(|first| names_it(first));
+    let name = (!named).then_some(program);
+    name.into_iter().chain(argv.iter().map(Cow::as_ref))
 }
 
 /// Whether a digest as a trace writes it is this one.

@@ -10,8 +10,10 @@ pub const RULES: &[(&str, &str)] = &[
     ("env-secret", "a key with a secret in it is handed on by its full name or not at all"),
     ("env-value", "names of keys are evidence, their values are secrets"),
     ("host-form", "a host that can be read in two ways is two hosts"),
-    ("host-link-local", "link-local addresses lead to what the network trusts without asking"),
-    ("host-metadata", "metadata endpoints hand out credentials of the machine"),
+    (
+        "host-metadata",
+        "link-local addresses and metadata endpoints hand out credentials of the machine",
+    ),
     ("host-not-listed", "data leaves to every host that can be reached"),
     ("host-port", "another port is another service"),
     ("inline-program", "a program in an argument is a program that nobody can review"),

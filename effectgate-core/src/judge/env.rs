@@ -1,7 +1,7 @@
 //! Environment keys: by name, and by where they came from.
 
-use crate::input::{Bytes, Started};
-use crate::judge::{Doubt, Finding, Judgement, Rule};
+use crate::input::Bytes;
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 use crate::policy::is_base_env;
 use crate::secret::is_secret_name;
 
@@ -23,7 +23,8 @@ pub struct EnvJudgement {
 }
 
 /// Judges the keys of one process. With `complete` false, keys may be missing.
-pub fn env(started: &Started, origin: Origin, names: &[Bytes], complete: bool) -> EnvJudgement {
+pub fn env(tables: &Tables, origin: Origin, names: &[Bytes], complete: bool) -> EnvJudgement {
+    let started = &tables.started;
     let allowed = |name: &[u8]| match origin {
         Origin::Inherited => started.policy.allows_env(name),
         Origin::Made => !is_secret_name(name) || started.policy.allows_env(name),
@@ -47,11 +48,11 @@ pub fn env(started: &Started, origin: Origin, names: &[Bytes], complete: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::started;
+    use crate::fixture::tables;
 
     fn judge(origin: Origin, names: &[&str], complete: bool) -> (Finding, &'static str, usize) {
         let names: Vec<Bytes> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-        let found = env(&started(), origin, &names, complete);
+        let found = env(&tables(), origin, &names, complete);
         (found.judgement.finding, found.judgement.rule.name, found.outside.len())
     }
 

@@ -1,7 +1,7 @@
-//! Files. An envelope asks where a job writes, never what it reads.
+//! Files: where a job writes. An envelope asks about nothing else.
 
-use crate::input::{Device, FileObject, FileOp, RootMatch, Started};
-use crate::judge::{Doubt, Finding, Judgement, Rule};
+use crate::input::{Device, FileObject, FileOp, RootMatch, Stream};
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables, read};
 
 /// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
 const PROC: u64 = 0x9fa0;
@@ -14,18 +14,18 @@ const BLOCK_DEVICE: u32 = 0o060_000;
 /// link must be inside: a link to a file outside would make it writable
 /// through a path inside.
 pub fn file(
-    started: &Started,
+    tables: &Tables,
     pid: u32,
     op: FileOp,
     object: &FileObject,
     other: Option<&FileObject>,
 ) -> Judgement {
     if !writes(op) {
-        return Judgement::recorded("reads");
+        return read::read(tables, pid, object);
     }
-    let first = place(started, pid, op, object);
+    let first = place(tables, pid, op, object);
     let Some(other) = other else { return first };
-    let second = place(started, pid, op, other);
+    let second = place(tables, pid, op, other);
     if severity(&second) > severity(&first) { second } else { first }
 }
 
@@ -54,29 +54,24 @@ fn severity(judgement: &Judgement) -> u8 {
     }
 }
 
-fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgement {
-    let within = |rule| Judgement { rule, finding: Finding::Within };
-    if let Some(judgement) = device(started, pid, op, object) {
+fn place(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Judgement {
+    let within = Judgement::within_rule;
+    if let Some(judgement) = device(tables, pid, op, object) {
         return judgement;
     }
+    let writes = tables.started.policy.roots.writes;
     if let RootMatch::Below(id) = object.root
-        && let Some(root) = started.roots.iter().find(|root| root.id == id)
+        && let Some(place) = tables.place(id).filter(|place| place.rights.write)
     {
-        return within(match root.entry {
-            None => Rule::of_every_policy("tmpdir"),
-            Some(index) => {
-                let roots = &started.policy.roots;
-                Rule::written(
-                    started,
-                    roots.entries.get(index).map_or(roots.writes, |root| root.key),
-                )
-            }
+        return within(match place.cited.write {
+            None if place.tmpdir => Rule::of_every_policy("tmpdir"),
+            entry => tables.root_rule(entry, writes),
         });
     }
-    if let Some(name) = harmless(started, pid, op, object) {
+    if let Some(name) = harmless(tables, pid, op, object) {
         return within(Rule::of_every_policy(name));
     }
-    let rule = Rule::written(started, started.policy.roots.writes);
+    let rule = Rule::written(&tables.started, writes);
     let finding = match object.root {
         RootMatch::Unknown => Finding::Doubt(Doubt::Unplaced),
         RootMatch::Outside | RootMatch::Below(_) => Finding::Violation,
@@ -86,29 +81,48 @@ fn place(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Judgem
 
 /// A device is what its number says, wherever its node lies: one below a root
 /// still leads out of it. The number 0:0 is no device but overlayfs' whiteout.
-fn device(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Option<Judgement> {
-    let node = matches!(object.mode & TYPE_MASK, CHARACTER_DEVICE | BLOCK_DEVICE);
+fn device(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<Judgement> {
     let leads_out = matches!(op, FileOp::OpenWrite | FileOp::Truncate | FileOp::Create);
-    if !node || !leads_out || object.rdev == Device::default() {
+    if !is_device(object) || !leads_out {
         return None;
     }
-    let (rule, finding) = match harmless(started, pid, op, object) {
-        Some(name) => (Rule::of_every_policy(name), Finding::Within),
-        None => (Rule::written(started, started.policy.roots.writes), Finding::Violation),
-    };
-    Some(Judgement { rule, finding })
+    Some(match harmless(tables, pid, op, object) {
+        Some(name) => Judgement::within_rule(Rule::of_every_policy(name)),
+        None => {
+            Judgement::violates(Rule::written(&tables.started, tables.started.policy.roots.writes))
+        }
+    })
+}
+
+pub(super) fn is_device(object: &FileObject) -> bool {
+    matches!(object.mode & TYPE_MASK, CHARACTER_DEVICE | BLOCK_DEVICE)
+        && object.rdev != Device::default()
 }
 
 /// The rule by which a write that is below no root still changes nothing
 /// outside the job.
-fn harmless(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Option<&'static str> {
+fn harmless(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<&'static str> {
     if object.internal {
         return Some("internal");
     }
     if !matches!(op, FileOp::OpenWrite | FileOp::Truncate) {
         return None;
     }
-    if object.ino != 0 && started.streams.contains(&(object.dev, object.ino)) {
+    own(tables, pid, object, |stream| stream.write, holds_nothing)
+}
+
+/// The rule by which a file is the job's own, or holds nothing: a stream that
+/// it was handed in this direction, such a device, its terminal, its `/proc`.
+pub(super) fn own(
+    tables: &Tables,
+    pid: u32,
+    object: &FileObject,
+    direction: fn(&Stream) -> bool,
+    holds_nothing: fn(Device) -> bool,
+) -> Option<&'static str> {
+    let started = &tables.started;
+    let same = |stream: &Stream| (stream.dev, stream.ino) == (object.dev, object.ino);
+    if object.ino != 0 && started.streams.iter().any(|s| same(s) && direction(s)) {
         return Some("stream");
     }
     if object.mode & TYPE_MASK == CHARACTER_DEVICE {
@@ -125,7 +139,7 @@ fn harmless(started: &Started, pid: u32, op: FileOp, object: &FileObject) -> Opt
 
 /// null, zero, full, and the name by which a process reaches its own terminal
 /// (Documentation/admin-guide/devices.txt).
-fn holds_nothing(rdev: Device) -> bool {
+pub(super) fn holds_nothing(rdev: Device) -> bool {
     matches!((rdev.major, rdev.minor), (1, 3 | 5 | 7) | (5, 0))
 }
 
@@ -140,7 +154,7 @@ fn is_own_proc(path: &[u8], pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{object, started};
+    use crate::fixture::{object, started, tables};
 
     #[test]
     fn a_device_is_its_number_wherever_it_lies() {
@@ -148,7 +162,7 @@ mod tests {
             let mut object = object("/srv/repo/node", RootMatch::Below(started().roots[0].id));
             object.mode = kind | 0o644;
             object.rdev = Device { major, minor };
-            file(&started(), 7, op, &object, None).finding
+            file(&tables(), 7, op, &object, None).finding
         };
         for op in [FileOp::OpenWrite, FileOp::Truncate, FileOp::Create] {
             assert_eq!(judge(op, BLOCK_DEVICE, 7, 0), Finding::Violation, "{op:?}");
@@ -175,7 +189,7 @@ mod tests {
     ];
 
     fn judge(op: FileOp, object: &FileObject) -> (Finding, &'static str) {
-        let judgement = file(&started(), 42, op, object, None);
+        let judgement = file(&tables(), 42, op, object, None);
         (judgement.finding, judgement.rule.name)
     }
 
@@ -202,7 +216,7 @@ mod tests {
         let started = started();
         let line = |root| {
             let object = object("/x", root);
-            file(&started, 42, FileOp::Create, &object, None).rule.line
+            file(&tables(), 42, FileOp::Create, &object, None).rule.line
         };
         assert_eq!(line(RootMatch::Below(1)), Some(started.policy.roots.entries[0].key.line));
         assert_eq!(line(RootMatch::Outside), Some(started.policy.roots.writes.line));
@@ -215,7 +229,7 @@ mod tests {
         let outside = object("/etc/a", RootMatch::Outside);
         let unknown = object("/srv/repo/a", RootMatch::Unknown);
         for op in [FileOp::Rename, FileOp::Link] {
-            let judge = |a, b| file(&started(), 42, op, a, Some(b)).finding;
+            let judge = |a, b| file(&tables(), 42, op, a, Some(b)).finding;
             assert_eq!(judge(&inside, &inside), Finding::Within);
             assert_eq!(judge(&inside, &outside), Finding::Violation);
             assert_eq!(judge(&outside, &inside), Finding::Violation);

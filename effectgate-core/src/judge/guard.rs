@@ -1,13 +1,13 @@
 //! The observer's own ground: what would let effects go unseen.
 
-use crate::input::{Backend, Guard, Started};
-use crate::judge::{Doubt, Finding, Judgement, Rule};
+use crate::input::{Backend, Guard};
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 
 /// Judges what happened to the observation itself.
-pub fn guard(started: &Started, guard: &Guard) -> Judgement {
+pub fn guard(tables: &Tables, guard: &Guard) -> Judgement {
     // Hooks in the kernel's objects see what io_uring and the 32-bit entry do;
     // system-call tracepoints do not.
-    let blind = |name, doubt| match started.backend {
+    let blind = |name, doubt| match tables.started.backend {
         Backend::TracePoint => Judgement {
             rule: Rule::of_every_policy(name),
             finding: Finding::RecordedWithDoubt(doubt),
@@ -36,14 +36,14 @@ pub fn guard(started: &Started, guard: &Guard) -> Judgement {
 mod tests {
     use super::*;
     use crate::fixture::started;
-    use crate::input::Known;
+    use crate::input::{Known, Started};
 
     #[test]
     fn every_guard_on_every_backend() {
         let process = Known { pid: 1, ppid: 0, start: 0, exe: vec![], comm: vec![] };
         for backend in Backend::ALL {
-            let started = Started { backend: *backend, ..started() };
-            let judge = |what| guard(&started, &what);
+            let tables = Tables::new(Started { backend: *backend, ..started() });
+            let judge = |what| guard(&tables, &what);
             let blind = *backend == Backend::TracePoint;
             assert_eq!(judge(Guard::IoUring).doubt().is_some(), blind);
             assert_eq!(judge(Guard::CompatSyscall { number: 5 }).doubt().is_some(), blind);

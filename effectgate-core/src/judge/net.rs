@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::input::{NetOp, Started};
-use crate::judge::{Finding, Judgement, Rule};
+use crate::input::NetOp;
+use crate::judge::{Finding, Judgement, Rule, Tables};
 use crate::policy::{HostName, Key, Network};
 
 /// `IPPROTO_UDP`.
@@ -57,7 +57,7 @@ pub struct NetJudgement {
 
 /// Judges a socket effect. `address` is canonical: IPv4-mapped IPv6 is IPv4.
 pub fn net(
-    started: &Started,
+    tables: &Tables,
     listeners: &Listeners,
     op: NetOp,
     address: IpAddr,
@@ -68,7 +68,7 @@ pub fn net(
         judgement: Judgement { rule: Rule::of_every_policy(name), finding },
         name: None,
     };
-    if let Some(listed) = listed(started, address, port, protocol) {
+    if let Some(listed) = listed(tables, address, port, protocol) {
         return listed;
     }
     match op {
@@ -86,6 +86,7 @@ pub fn net(
         }
         NetOp::Bind | NetOp::Connect | NetOp::Send => {}
     }
+    let started = &tables.started;
     let policy = &started.policy;
     let rule = match policy.network {
         Network::Deny => Rule::written(started, policy.network_key),
@@ -94,36 +95,28 @@ pub fn net(
     NetJudgement { judgement: Judgement { rule, finding: Finding::Violation }, name: None }
 }
 
-fn listed(started: &Started, address: IpAddr, port: u16, protocol: u32) -> Option<NetJudgement> {
-    let entries = started.policy.hosts.entries().iter().enumerate();
-    for (index, entry) in entries.filter(|(_, entry)| entry.value.allows(port, protocol)) {
-        let name = match &entry.value.name {
-            HostName::Address(own) if *own == address => None,
-            HostName::Name(name)
-                if started.hosts.get(index).is_some_and(|all| all.contains(&address)) =>
-            {
-                Some(name.clone())
-            }
-            HostName::Address(_) | HostName::Name(_) => continue,
-        };
-        let rule = Rule::written(started, Key { line: entry.line, ..started.policy.hosts.key });
-        return Some(NetJudgement {
-            judgement: Judgement { rule, finding: Finding::Within },
-            name,
-        });
-    }
-    None
+fn listed(tables: &Tables, address: IpAddr, port: u16, protocol: u32) -> Option<NetJudgement> {
+    let hosts = &tables.started.policy.hosts;
+    let entries = tables.hosts(address).iter().filter_map(|index| hosts.entries().get(*index));
+    let entry = entries.into_iter().find(|entry| entry.value.allows(port, protocol))?;
+    let rule = Rule::written(&tables.started, Key { line: entry.line, ..hosts.key });
+    let name = match &entry.value.name {
+        HostName::Address(_) => None,
+        HostName::Name(name) => Some(name.clone()),
+    };
+    Some(NetJudgement { judgement: Judgement::within_rule(rule), name })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{started, started_with_hosts};
+    use crate::fixture::{started_with_hosts, tables};
+    use crate::input::Started;
 
     const TCP: u32 = 6;
 
     fn judge(
-        started: &Started,
+        tables: &Tables,
         op: NetOp,
         address: &str,
         port: u16,
@@ -134,14 +127,14 @@ mod tests {
             listeners.bound(TCP, address.parse().unwrap(), port);
         }
         let address = address.parse().unwrap();
-        let found = net(started, &listeners, op, address, port, protocol).judgement;
+        let found = net(tables, &listeners, op, address, port, protocol).judgement;
         (found.within(), found.rule.name)
     }
 
     #[test]
     fn hosts() {
         // example.com:443 -> 192.0.2.1, 198.51.100.7, [2001:db8::1]:53
-        let started = started_with_hosts();
+        let tables = Tables::new(started_with_hosts());
         for op in [NetOp::Connect, NetOp::Send, NetOp::Bind] {
             for (address, port, within) in [
                 ("192.0.2.1", 443, true),
@@ -153,19 +146,19 @@ mod tests {
                 ("2001:db8::1", 54, false),
                 ("8.8.8.8", 53, false),
             ] {
-                let found = judge(&started, op, address, port, TCP);
+                let found = judge(&tables, op, address, port, TCP);
                 assert_eq!(found, (within, "allowed_hosts"), "{op:?} {address}:{port}");
             }
         }
         let address = "192.0.2.1".parse().unwrap();
-        let found = net(&started, &Listeners::default(), NetOp::Connect, address, 443, TCP);
+        let found = net(&tables, &Listeners::default(), NetOp::Connect, address, 443, TCP);
         assert_eq!(found.name.as_deref(), Some("example.com"));
-        assert_eq!(found.judgement.rule.line, Some(started.policy.hosts.entries()[0].line));
+        assert_eq!(found.judgement.rule.line, Some(tables.started.policy.hosts.entries()[0].line));
     }
 
     #[test]
     fn loopback() {
-        let started = started();
+        let tables = tables();
         for (op, address, port, protocol, within, rule) in [
             (NetOp::Connect, "127.0.0.1", 8080, TCP, true, "loopback"),
             (NetOp::Send, "127.0.0.1", 8080, TCP, true, "loopback"),
@@ -188,7 +181,7 @@ mod tests {
             (NetOp::Bind, "::", 0, TCP, false, "network"),
             (NetOp::Bind, "192.0.2.1", 80, TCP, false, "network"),
         ] {
-            let found = judge(&started, op, address, port, protocol);
+            let found = judge(&tables, op, address, port, protocol);
             assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol}");
         }
     }
@@ -199,7 +192,7 @@ mod tests {
             let mut listeners = Listeners::default();
             listeners.bound(TCP, bound.parse().unwrap(), 5432);
             let address = address.parse().unwrap();
-            let found = net(&started(), &listeners, NetOp::Connect, address, 5432, TCP).judgement;
+            let found = net(&tables(), &listeners, NetOp::Connect, address, 5432, TCP).judgement;
             found.within()
         };
         let asked = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "192.0.2.1"];
@@ -212,6 +205,27 @@ mod tests {
             ("192.0.2.1", [false; 6]),
         ] {
             assert_eq!(asked.map(|address| answers(bound, address)), answered, "{bound}");
+        }
+    }
+
+    /// Whoever answers for a name cannot let the job reach what must be named.
+    #[test]
+    fn metadata_is_reached_by_its_own_name_only() {
+        let mut started = started_with_hosts();
+        let metadata: IpAddr = "169.254.169.254".parse().unwrap();
+        started.hosts[0].extend([metadata, "fd00:ec2::254".parse().unwrap()]);
+        let judge = |started: Started, address: &str| {
+            judge(&Tables::new(started), NetOp::Connect, address, 443, TCP).0
+        };
+        assert!(judge(started.clone(), "192.0.2.1"));
+        assert!(!judge(started.clone(), "169.254.169.254"));
+        assert!(!judge(started.clone(), "fd00:ec2::254"));
+        for host in ["169.254.169.254", "metadata.google.internal"] {
+            let text = crate::fixture::ENVELOPE_WITH_HOSTS.replace("example.com:443", host);
+            let policy =
+                crate::policy::parse("envelope.json", text.as_bytes(), "2026-01-31").unwrap();
+            let listed = Started { policy, ..started.clone() };
+            assert!(judge(listed, "169.254.169.254"), "{host}");
         }
     }
 

@@ -61,7 +61,9 @@ fn basename(name: &str) -> Result<(), Bad> {
 impl Allowed<'_> {
     /// Whether this program may be listed at all.
     fn program(&self, name: &str) -> Result<(), Bad> {
-        if programs::is_shell(name) && !self.excepts(&programs::plain(name)) {
+        if let Some(shell) = programs::shell_name(name)
+            && !self.excepts(shell)
+        {
             let message = format!("{} is a shell: it runs whatever it is told", quoted(name));
             return Err(("binary-shell", message, self.exception_help()));
         }

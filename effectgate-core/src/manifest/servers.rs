@@ -70,8 +70,8 @@ fn check_form(server: Fields, allowed: &Allowed, faults: &mut Faults) {
     let Some(command) = server.texts("command") else { return };
     let Some((at, _)) = command.first() else { return };
     let words: Vec<&str> = command.iter().map(|(_, word)| *word).collect();
-    if let Some(form) = programs::form(&words)
-        && !allowed.excepts(&form)
+    if let Some(form) = words.first().and_then(|program| programs::inline_form(program, &words))
+        && !allowed.excepts(form)
     {
         let message = format!("command: `{form}` uses an interpreter as a shell");
         faults.add(*at, "server-form", message, allowed.exception_help());

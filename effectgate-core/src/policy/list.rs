@@ -9,7 +9,7 @@ use super::{Binary, Host, Tool};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub name: &'static str,
-    /// From 1.
+    /// From 1; 0 for what is built in and stands in no file.
     pub line: u32,
 }
 

@@ -1,7 +1,7 @@
 //! What a record can be about: every pair of class and action there is. Who
 //! writes and who reads records matches on it, so that none is forgotten.
 
-use crate::input::{Class, FileOp, Guard, NetOp, Notice};
+use crate::input::{Class, FileOp, Guard, Limited, NetOp, Notice};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -9,6 +9,8 @@ pub enum Action {
     Net(NetOp),
     Process(ProcessAction),
     Env(EnvAction),
+    /// Reached, and the job stopped.
+    Limit(Limited),
     Guard(GuardAction),
 }
 
@@ -54,6 +56,7 @@ impl Action {
             Action::Net(_) => Class::Net,
             Action::Process(_) => Class::Exec,
             Action::Env(_) => Class::Env,
+            Action::Limit(_) => Class::Limit,
             Action::Guard(_) => Class::Guard,
         }
     }
@@ -64,6 +67,7 @@ impl Action {
             Action::Net(op) => op.name(),
             Action::Process(action) => action.name(),
             Action::Env(action) => action.name(),
+            Action::Limit(limit) => limit.name(),
             Action::Guard(action) => action.name(),
         }
     }
@@ -75,21 +79,23 @@ impl Action {
             Class::Exec => ProcessAction::from_name(name).map(Action::Process),
             Class::Env => EnvAction::from_name(name).map(Action::Env),
             Class::Guard => GuardAction::from_name(name).map(Action::Guard),
-            // No input gives records of these classes yet.
-            Class::Tool | Class::Limit => None,
+            Class::Limit => Limited::from_name(name).map(Action::Limit),
+            // No input gives records of this class yet.
+            Class::Tool => None,
+        }
+    }
+
+    pub fn of_notice(notice: &Notice) -> Self {
+        match notice {
+            Notice::Leftovers { .. } => Action::Guard(GuardAction::Leftovers),
+            Notice::Stopped { .. } => Action::Guard(GuardAction::Stopped),
+            Notice::CanaryFailed { .. } => Action::Guard(GuardAction::CanaryFailed),
+            Notice::Limit { limit, .. } => Action::Limit(*limit),
         }
     }
 }
 
 impl GuardAction {
-    pub fn of_notice(notice: &Notice) -> Self {
-        match notice {
-            Notice::Leftovers { .. } => GuardAction::Leftovers,
-            Notice::Stopped { .. } => GuardAction::Stopped,
-            Notice::CanaryFailed { .. } => GuardAction::CanaryFailed,
-        }
-    }
-
     pub fn of_kernel(guard: &Guard) -> Self {
         match guard {
             Guard::IoUring => GuardAction::IoUring,

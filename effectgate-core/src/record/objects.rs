@@ -9,9 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Guard, Known, NetOp, Notice, RootMatch,
-    Stage, Started,
+    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, NetOp, Notice,
+    RootMatch, Stage, Started, Stream,
 };
+use crate::judge::Tables;
+use crate::policy::Rights;
 use crate::record::number;
 use crate::redact;
 use crate::verdict::Verdict;
@@ -29,6 +31,7 @@ pub(crate) fn opening(started: &Started) -> Value {
                 "path": escape(&root.path),
                 "entry": root.entry,
                 "written": entry.map(|entry| redact::path_text(&entry.path)),
+                "rights": rights(root.rights),
             })
         })
         .collect();
@@ -41,11 +44,16 @@ pub(crate) fn opening(started: &Started) -> Value {
             json!({ "host": entry.map(|entry| entry.value.to_string()), "addresses": addresses })
         })
         .collect();
-    let streams: Vec<Value> = started
-        .streams
-        .iter()
-        .map(|(dev, ino)| json!({ "dev": device(*dev), "ino": number(*ino) }))
-        .collect();
+    let binary = |found: &Found| {
+        let listed = policy.binaries.as_ref().and_then(|list| list.entries().get(found.entry));
+        json!({
+            "entry": found.entry,
+            "name": listed.map(|listed| &listed.value.name),
+            "path": escape(&found.path),
+            "dev": device(found.dev),
+            "ino": number(found.ino),
+        })
+    };
     json!({
         "what": "observation starts",
         "policy": {
@@ -65,9 +73,13 @@ pub(crate) fn opening(started: &Started) -> Value {
         "programs": started.programs,
         "argv": escaped(&started.argv),
         "cgroup": started.cgroup,
+        "workspace": started.workspace.as_ref().map(|path| escape(path)),
+        "home": started.home.as_ref().map(|path| escape(path)),
         "roots": roots,
+        "binaries": started.binaries.iter().map(binary).collect::<Vec<_>>(),
+        "own": escaped(&started.own),
         "hosts": hosts,
-        "streams": streams,
+        "streams": started.streams.iter().map(stream).collect::<Vec<_>>(),
         "terminals": started.terminals.iter().map(|dev| device(*dev)).collect::<Vec<_>>(),
         "env": escaped(&started.env),
         "processes": started.processes.iter().map(process).collect::<Vec<_>>(),
@@ -87,21 +99,21 @@ pub(crate) fn closing(verdict: &Verdict, exit: Option<Exit>) -> Value {
 }
 
 pub(crate) fn file(
-    started: &Started,
+    tables: &Tables,
     op: FileOp,
     object: &FileObject,
     other: Option<&FileObject>,
 ) -> Value {
-    let mut map = file_members(started, object);
+    let mut map = file_members(tables, object);
     map.insert("op".into(), op.name().into());
     if let Some(other) = other {
-        map.insert("other".into(), Value::Object(file_members(started, other)));
+        map.insert("other".into(), Value::Object(file_members(tables, other)));
     }
     Value::Object(map)
 }
 
-pub(crate) fn exec(started: &Started, exec: &Exec) -> Value {
-    let mut map = file_members(started, &exec.file);
+pub(crate) fn exec(tables: &Tables, exec: &Exec) -> Value {
+    let mut map = file_members(tables, &exec.file);
     if exec.asked != exec.file.path {
         map.insert("path".into(), escape(&exec.asked).into());
         map.insert("interpreter".into(), escape(&exec.file.path).into());
@@ -173,7 +185,8 @@ pub(crate) fn gap(stage: Stage, lost: &BTreeMap<Class, u64>) -> Value {
     json!({ "what": "records were lost", "stage": stage, "lost": lost })
 }
 
-pub(crate) fn notice(notice: &Notice) -> Value {
+/// `bound`: what the policy says of the limit that the notice is about.
+pub(crate) fn notice(notice: &Notice, bound: Option<u64>) -> Value {
     match notice {
         Notice::Leftovers { killed } => {
             json!({ "what": "processes outlived the command and were killed", "killed": killed })
@@ -182,6 +195,12 @@ pub(crate) fn notice(notice: &Notice) -> Value {
             json!({ "what": "the job was stopped from outside", "why": why })
         }
         Notice::CanaryFailed { why } => json!({ "what": "the canary failed", "why": why }),
+        Notice::Limit { limit, value } => json!({
+            "what": "the job reached a bound and was stopped",
+            "limit": limit,
+            "value": number(*value),
+            "bound": bound.map(number),
+        }),
     }
 }
 
@@ -225,7 +244,7 @@ fn process(known: &Known) -> Value {
     })
 }
 
-fn file_members(started: &Started, object: &FileObject) -> Map<String, Value> {
+fn file_members(tables: &Tables, object: &FileObject) -> Map<String, Value> {
     let mut map = Map::new();
     let mut flag = |name: &str, set: bool| {
         if set {
@@ -238,11 +257,11 @@ fn file_members(started: &Started, object: &FileObject) -> Map<String, Value> {
     flag("unlinked", object.unlinked);
     flag("credential", crate::secret::is_credential_path(&object.path));
     let root = match object.root {
-        RootMatch::Below(id) => started.roots.iter().find(|root| root.id == id),
+        RootMatch::Below(id) => tables.root_path(id),
         RootMatch::Outside | RootMatch::Unknown => None,
     };
     map.insert("path".into(), escape(&object.path).into());
-    map.insert("root".into(), root.map(|root| escape(&root.path)).into());
+    map.insert("root".into(), root.map(escape).into());
     map.insert("dev".into(), device(object.dev).into());
     map.insert("ino".into(), number(object.ino));
     if object.mode != 0 {
@@ -255,6 +274,19 @@ fn file_members(started: &Started, object: &FileObject) -> Map<String, Value> {
         map.insert("magic".into(), number(object.magic));
     }
     map
+}
+
+fn rights(rights: Rights) -> Vec<&'static str> {
+    rights.names().collect()
+}
+
+fn stream(stream: &Stream) -> Value {
+    json!({
+        "dev": device(stream.dev),
+        "ino": number(stream.ino),
+        "read": stream.read,
+        "write": stream.write,
+    })
 }
 
 fn device(device: Device) -> String {

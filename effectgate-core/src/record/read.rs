@@ -49,6 +49,10 @@ pub(crate) fn input(record: &Value, place: &Place<'_>) -> Read<Input> {
             let names = object.list("names", bytes)?;
             What::Env { names, complete: !object.flag("cut")? }
         }
+        Action::Limit(limit) => {
+            let notice = Notice::Limit { limit, value: object.number("value")? };
+            return Ok(Input::Notice { job: JOB, ts, notice });
+        }
         Action::Guard(action) => match guard(action, ts, &object)? {
             Said::ByKernel(guard) => What::Guard(guard),
             Said::ByDaemon(input) => return Ok(input),

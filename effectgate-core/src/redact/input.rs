@@ -20,7 +20,7 @@ pub fn input(input: &mut Input) {
         } => {
             *why = String::from_utf8_lossy(&text(why.as_bytes())).into_owned();
         }
-        Input::Notice { notice: Notice::Leftovers { .. }, .. }
+        Input::Notice { notice: Notice::Leftovers { .. } | Notice::Limit { .. }, .. }
         | Input::Canary { .. }
         | Input::Launched { .. }
         | Input::Gap { .. }
@@ -31,8 +31,11 @@ pub fn input(input: &mut Input) {
 fn started(started: &mut Started) {
     started.argv = argv(&started.argv);
     started.cgroup = path_text(&started.cgroup);
-    for root in &mut started.roots {
-        root.path = path(&root.path);
+    let roots = started.roots.iter_mut().map(|root| &mut root.path);
+    let binaries = started.binaries.iter_mut().map(|found| &mut found.path);
+    let places = started.workspace.iter_mut().chain(&mut started.home).chain(&mut started.own);
+    for place in roots.chain(binaries).chain(places) {
+        *place = path(place);
     }
     names(&mut started.env);
     started.processes.iter_mut().for_each(known);

@@ -9,8 +9,10 @@ use guests::Guests;
 use serde_json::Value;
 
 use crate::chain::{self, Chain};
-use crate::input::{Bytes, Class, Coverage, Exit, Input, JobId, Notice, Stage, Started, UnixNanos};
-use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Origin, Rule};
+use crate::input::{
+    Bytes, Class, Coverage, Exit, Input, JobId, Limited, Notice, Stage, Started, UnixNanos,
+};
+use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Origin, Rule, Tables};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
 use crate::step::Line;
@@ -18,7 +20,7 @@ use crate::verdict::{Tally, Verdict, Violation};
 
 #[derive(Debug)]
 pub(super) struct Job {
-    started: Started,
+    tables: Tables,
     chain: Chain,
     processes: Table,
     listeners: Listeners,
@@ -29,6 +31,10 @@ pub(super) struct Job {
     guests: Guests,
     canary: bool,
     launched: bool,
+    /// When the launch was, and when the job was last seen to act.
+    times: Option<(UnixNanos, UnixNanos)>,
+    /// It was stopped at a bound.
+    limited: bool,
     tally: Tally,
 }
 
@@ -56,19 +62,21 @@ impl Job {
             guests: Guests::default(),
             canary: false,
             launched: false,
+            times: None,
+            limited: false,
             tally: Tally::default(),
-            started,
+            tables: Tables::new(started),
         };
-        for known in &job.started.processes {
+        let started = &job.tables.started;
+        for known in &started.processes {
             job.processes.known(known);
         }
-        let object = record::opening(&job.started);
-        job.write(own(job.started.ts, GuardAction::Start, object, Finding::Recorded), out);
+        let object = record::opening(started);
+        let (ts, env) = (started.ts, started.env.clone());
+        job.write(own(ts, GuardAction::Start, object, Finding::Recorded), out);
         job.doubt_coverage();
-        if !job.started.env.is_empty() {
-            let names = job.started.env.clone();
-            let ts = job.started.ts;
-            job.inherited(ts, None, names, true, out);
+        if !env.is_empty() {
+            job.inherited(ts, None, env, true, out);
         }
         job
     }
@@ -78,7 +86,12 @@ impl Job {
         match input {
             Input::Canary { ts, seen, missing, .. } => self.canary(ts, &seen, &missing, out),
             Input::Launched { ts, .. } => return self.launch(ts, out),
-            Input::Event(event) => self.event(event, out),
+            Input::Event(event) => {
+                if let Some((_, last)) = &mut self.times {
+                    *last = event.ts.max(*last);
+                }
+                self.event(event, out);
+            }
             Input::Gap { ts, stage, lost, .. } => self.gap(ts, stage, lost, out),
             Input::Notice { ts, notice, .. } => self.notice(ts, &notice, out),
             Input::Started(_) | Input::Finished { .. } => return false,
@@ -91,9 +104,10 @@ impl Job {
             self.tally.doubt(&Doubt::NeverLaunched);
         }
         self.doubt_guests();
+        self.judge_length();
         // The closing record counts itself: counts and records must agree.
         self.tally.count(Class::Guard, judge::Decision::Recorded);
-        let mut verdict = std::mem::take(&mut self.tally).close(&self.started, ts, exit);
+        let mut verdict = std::mem::take(&mut self.tally).close(&self.tables.started, ts, exit);
         let object = record::closing(&verdict, exit);
         self.write(own(ts, GuardAction::Verdict, object, Finding::Recorded), out);
         verdict.log.records = self.chain.next;
@@ -106,7 +120,7 @@ impl Job {
     fn doubt_guests(&mut self) {
         for env in std::mem::take(&mut self.guests).rest() {
             let clean = env.is_some_and(|names| {
-                judge::env(&self.started, Origin::Inherited, &names, true).outside.is_empty()
+                judge::env(&self.tables, Origin::Inherited, &names, true).outside.is_empty()
             });
             if !clean {
                 self.tally.doubt(&Doubt::EnvUnread);
@@ -114,8 +128,32 @@ impl Job {
         }
     }
 
+    /// A log that is judged under another policy can be of a job that went on
+    /// beyond that one's bound, where nobody stopped it.
+    fn judge_length(&mut self) {
+        let limit = Limited::WallClock;
+        let Some((from, to)) = self.times.filter(|_| !self.limited) else { return };
+        let value = to.saturating_sub(from) / 1_000_000_000;
+        let judgement = judge::limit(&self.tables, limit, value);
+        if judgement.is_violation() {
+            self.tally.violation(&Violation {
+                class: Class::Limit,
+                action: limit.name(),
+                object: value.to_string(),
+                program: None,
+                decision: judgement.decision(),
+                rule: judgement.rule,
+                coverage: None,
+                seq: self.chain.next,
+                count: 1,
+                process: None,
+            });
+        }
+    }
+
     fn doubt_coverage(&mut self) {
-        for (class, _) in self.started.coverage.below(self.started.min_coverage) {
+        let started = &self.tables.started;
+        for (class, _) in started.coverage.below(started.min_coverage) {
             self.tally.doubt(&Doubt::Coverage(class));
         }
     }
@@ -136,6 +174,7 @@ impl Job {
             return false;
         }
         self.launched = true;
+        self.times = Some((ts, ts));
         let finding = match self.canary {
             true => Finding::Recorded,
             false => Finding::RecordedWithDoubt(Doubt::NoCanary),
@@ -156,16 +195,37 @@ impl Job {
     }
 
     fn notice(&mut self, ts: UnixNanos, notice: &Notice, out: &mut Vec<Line>) {
-        let finding = match notice {
-            Notice::Leftovers { .. } => Finding::Recorded,
+        let observer = |finding| Judgement { rule: Rule::of_every_policy("observer"), finding };
+        let mut bound = None;
+        let mut shown = Vec::new();
+        let judgement = match notice {
+            Notice::Leftovers { .. } => observer(Finding::Recorded),
             // What the job would still have done is not known.
-            Notice::Stopped { why } => Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())),
+            Notice::Stopped { why } => {
+                observer(Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())))
+            }
             Notice::CanaryFailed { why } => {
-                Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone()))
+                observer(Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone())))
+            }
+            Notice::Limit { limit, value } => {
+                self.limited = true;
+                bound = self.tables.started.policy.limit(*limit).map(|bound| bound.value);
+                shown.push(value.to_string());
+                judge::limit(&self.tables, *limit, *value)
             }
         };
-        let action = GuardAction::of_notice(notice);
-        self.write(own(ts, action, record::notice(notice), finding), out);
+        self.write(
+            Draft {
+                ts,
+                action: Action::of_notice(notice),
+                object: record::notice(notice, bound),
+                shown,
+                process: None,
+                judgement,
+                coverage: None,
+            },
+            out,
+        );
     }
 
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
@@ -175,7 +235,7 @@ impl Job {
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,
-            job: &self.started.name,
+            job: &self.tables.started.name,
             action,
             object,
             process: process.as_ref(),
@@ -207,7 +267,7 @@ impl Job {
         for violation in &violations {
             self.tally.violation(violation);
         }
-        let job: JobId = self.started.job;
+        let job: JobId = self.tables.started.job;
         let action = action.name();
         out.push(Line { job, seq, bytes, class, action, decision, violations });
     }

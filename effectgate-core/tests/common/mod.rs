@@ -5,9 +5,9 @@ pub mod any;
 
 use effectgate_core::input::{
     Backend, Bytes, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp,
-    Input, JobId, Mode, Root, RootMatch, Started, What,
+    Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
 };
-use effectgate_core::policy::{self, Policy};
+use effectgate_core::policy::{self, Policy, Rights};
 use effectgate_core::{Line, State, Verdict, step};
 
 pub const JOB: JobId = 3;
@@ -35,7 +35,7 @@ pub fn policy_with_roots(roots: &[&str]) -> Policy {
 }
 
 pub fn started() -> Started {
-    let root = |id, path: &str, entry| Root { id, path: path.into(), entry };
+    let root = |id, path: &str, entry| Root { id, path: path.into(), entry, rights: Rights::WRITE };
     let all = Coverage::Object;
     Started {
         job: JOB,
@@ -53,13 +53,22 @@ pub fn started() -> Started {
         programs: "ab".repeat(32),
         argv: vec![b"make".to_vec(), b"API_KEY=hunter2hunter2".to_vec()],
         cgroup: "effectgate/job-3".into(),
+        workspace: None,
+        home: None,
         roots: vec![
             root(1, "/srv/repo", Some(0)),
             root(2, "/srv/scratch", Some(1)),
             root(9, "/tmp/effectgate-3", None),
         ],
+        binaries: vec![],
+        own: vec![],
         hosts: vec![vec!["192.0.2.1".parse().unwrap()], vec![]],
-        streams: vec![(Device { major: 8, minor: 1 }, 77)],
+        streams: vec![Stream {
+            dev: Device { major: 8, minor: 1 },
+            ino: 77,
+            read: false,
+            write: true,
+        }],
         terminals: vec![Device { major: 136, minor: 4 }],
         env: vec![],
         processes: vec![],

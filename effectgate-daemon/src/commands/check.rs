@@ -1,62 +1,115 @@
 //! `effectgate check`
 
-use effectgate_core::policy;
-use serde_json::json;
+mod next;
+mod workspace;
+
+use std::path::Path;
+
+use anyhow::Context;
+use effectgate_core::policy::{self, Kind, Policy};
+use serde_json::{Value, json};
 
 use super::{policy as policy_file, print, print_json};
 use crate::{
-    cli::{Check, Format},
-    exit::{self, Failure, Outcomes},
+    cli::{Check, Wanted},
+    diagnose::{self, Finding, Look, visible},
+    exit::{self, Code, Failure, Outcomes},
 };
 
-pub fn check(args: &Check, format: Format) -> Outcomes {
-    let mut code = exit::HOLDS;
-    let mut results = Vec::new();
-    let mut unreadable = Vec::new();
+/// One file, looked at.
+struct Checked<'a> {
+    path: &'a Path,
+    name: String,
+    findings: Vec<Finding>,
+    /// `None` when it cannot be used.
+    policy: Option<Policy>,
+}
+
+pub fn check(args: &Check, wanted: Wanted) -> Outcomes {
+    let workspace = std::fs::canonicalize(&args.workspace)
+        .with_context(|| format!("cannot find the workspace {}", args.workspace.display()))
+        .code(exit::USAGE)?;
+    let mut checked = Vec::new();
+    let mut unread = Vec::new();
     for file in &args.files {
-        let name = file.to_string_lossy();
-        let bytes = match policy_file::bounded(file) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                // The other files are checked all the same.
-                unreadable.push(format!("{error:#}"));
-                continue;
-            }
-        };
-        let (faults, policy) = match policy::parse(&name, &bytes, &policy_file::today()) {
-            Ok(policy) => (Vec::new(), Some(policy)),
-            Err(faults) => (faults, None),
-        };
-        if !faults.is_empty() {
-            code = exit::DOES_NOT_HOLD;
+        match look_at(file, &workspace) {
+            Ok(file) => checked.push(file),
+            // The other files are checked all the same.
+            Err(error) => unread.push(format!("{error:#}")),
         }
-        if format == Format::Text {
-            for fault in &faults {
-                print(&format!("{fault}\n"));
-            }
-            if let Some(policy) = &policy {
-                print(&format!(
-                    "{name}: holds: envelope {}, sha256 {}\n",
-                    policy.id, policy.sha256
-                ));
-            }
+    }
+    match wanted {
+        Wanted::Text => print(&text(&checked, Look::of_stdout())),
+        Wanted::Json => print_json(&checked.iter().map(document).collect::<Vec<_>>())?,
+        Wanted::Sarif => {
+            let findings: Vec<Finding> =
+                checked.iter().flat_map(|file| file.findings.iter().cloned()).collect();
+            let here = std::env::current_dir().code(exit::USAGE)?;
+            print_json(&diagnose::sarif::log(&findings, &here, &unread))?;
         }
-        results.push(json!({
-            "file": name,
-            "holds": policy.is_some(),
-            "id": policy.as_ref().map(|policy| &policy.id),
-            "sha256": policy.as_ref().map(|policy| &policy.sha256),
-            "faults": faults.iter().map(|fault| json!({
-                "rule": fault.rule, "line": fault.line, "column": fault.column,
-                "message": fault.message, "help": fault.help,
-            })).collect::<Vec<_>>(),
-        }));
     }
-    if format == Format::Json {
-        print_json(&results)?;
+    if !unread.is_empty() {
+        return Err(Failure { code: exit::USAGE, error: anyhow::anyhow!(unread.join("\n")) });
     }
-    if !unreadable.is_empty() {
-        return Err(Failure { code: exit::USAGE, error: anyhow::anyhow!(unreadable.join("\n")) });
+    let holds = checked.iter().all(|file| file.policy.is_some());
+    Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+fn look_at<'a>(file: &'a Path, workspace: &Path) -> anyhow::Result<Checked<'a>> {
+    let name = file.to_string_lossy().into_owned();
+    let bytes = policy_file::bounded(file)?;
+    let (faults, policy) = match policy::parse(&name, &bytes, &policy_file::today()) {
+        Ok(policy) => {
+            let faults = workspace::faults(&policy, &bytes, workspace);
+            let holds = faults.is_empty();
+            (faults, Some(policy).filter(|_| holds))
+        }
+        Err(faults) => (faults, None),
+    };
+    Ok(Checked { path: file, name, findings: diagnose::of_file(faults, &bytes), policy })
+}
+
+/// What is wrong, then a line for each file, then what to do next.
+fn text(checked: &[Checked<'_>], look: Look) -> String {
+    let mut text = String::new();
+    for file in checked {
+        text += &diagnose::text(&file.findings, look);
     }
-    Ok(code)
+    for file in checked {
+        let name = visible(&file.name);
+        match &file.policy {
+            Some(policy) => {
+                let (kind, id) = (kind(policy.kind), visible(&policy.id));
+                text += &format!("{name}: holds: {kind} {id}, sha256 {}\n", policy.sha256);
+            }
+            None => text += &format!("{name}: does not hold: {}\n", faults(file.findings.len())),
+        }
+    }
+    if checked.len() > 1 {
+        let hold = checked.iter().filter(|file| file.policy.is_some()).count();
+        let found = checked.iter().map(|file| file.findings.len()).sum();
+        text += &format!("{hold} of {} files hold, {}\n", checked.len(), faults(found));
+    }
+    text + &next::steps(checked)
+}
+
+fn document(file: &Checked<'_>) -> Value {
+    json!({
+        "file": file.name,
+        "holds": file.policy.is_some(),
+        "id": file.policy.as_ref().map(|policy| &policy.id),
+        "sha256": file.policy.as_ref().map(|policy| &policy.sha256),
+        "faults": file.findings.iter().map(diagnose::json).collect::<Vec<_>>(),
+    })
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Envelope => "envelope",
+        Kind::Manifest => "manifest",
+    }
+}
+
+fn faults(count: usize) -> String {
+    format!("{count} fault{}", if count == 1 { "" } else { "s" })
 }

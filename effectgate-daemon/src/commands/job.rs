@@ -19,8 +19,9 @@ use crate::{
 
 pub fn job(args: Job, format: Format) -> Outcomes {
     let request = match args.command {
-        JobCommand::Start { cgroup, name, policy, min_coverage } => {
+        JobCommand::Start { cgroup, name, policy, workspace, min_coverage } => {
             let pinned = policy::load(&policy).code(exit::REFUSED)?;
+            let workspace = policy::workspace(&pinned.policy, workspace.as_deref());
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).code(exit::REFUSED);
             Request::Start(Box::new(Start {
                 cgroup,
@@ -29,6 +30,7 @@ pub fn job(args: Job, format: Format) -> Outcomes {
                 pinned: pinned.digest,
                 policy: text(pinned.bytes)?,
                 note: pinned.note.map(|(_, bytes)| text(bytes)).transpose()?,
+                workspace: workspace.code(exit::REFUSED)?,
                 min_coverage: Coverage::from(min_coverage).name().to_owned(),
             }))
         }

@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod daemon;
+mod diff;
 mod doctor;
 mod job;
 mod packet;
@@ -27,16 +28,18 @@ use crate::{
 /// # Errors
 /// What went wrong, with the exit code for it.
 pub fn dispatch(cli: Cli) -> Outcomes {
+    let format = cli.format;
     match cli.command {
-        Command::Run(args) => run::run(args, cli.format),
-        Command::Check(args) => check::check(&args, cli.format),
-        Command::Pin(args) => pin::pin(&args, cli.format),
-        Command::Replay(args) => replay::replay(&args, cli.format),
-        Command::Compare(args) => compare::compare(&args, cli.format),
-        Command::Packet(args) => packet::packet(&args, cli.format),
-        Command::Doctor => doctor::doctor(cli.format),
+        Command::Run(args) => run::run(args, format.plain()?),
+        Command::Check(args) => check::check(&args, format),
+        Command::Diff(args) => diff::diff(&args, format.plain()?),
+        Command::Pin(args) => pin::pin(&args, format.plain()?),
+        Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Compare(args) => compare::compare(&args, format.plain()?),
+        Command::Packet(args) => packet::packet(&args, format.plain()?),
+        Command::Doctor => doctor::doctor(format.plain()?),
         Command::Daemon(args) => daemon::daemon(&args),
-        Command::Job(args) => job::job(args, cli.format),
+        Command::Job(args) => job::job(args, format.plain()?),
         Command::Completions { shell } => {
             let mut command = Cli::command();
             let mut script = Vec::new();

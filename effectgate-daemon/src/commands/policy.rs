@@ -11,11 +11,11 @@ use std::{
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     pin::{self, ReviewNote},
-    policy::{self, Fault, Policy},
+    policy::{self, Fault, Kind, Policy},
     time,
 };
 
-use crate::cli::PolicyArgs;
+use crate::cli::{PolicyArgs, PolicyFile};
 
 /// A policy whose digest holds.
 #[derive(Debug)]
@@ -33,18 +33,19 @@ pub struct Pinned {
 /// When one cannot be read, is malformed, or the digest differs and no note
 /// covers it.
 pub fn load(args: &PolicyArgs) -> Result<Pinned> {
-    let (policy, bytes) = read(&args.envelope)?;
+    let (policy, bytes) = of_kind(&args.file)?;
+    let path = args.file.path();
     let note = args.review_note.as_deref().map(read_note).transpose()?;
     let pinned = match (&args.digest, &args.digest_file) {
         (Some(digest), _) => pin::parse_digest(digest).context("--digest")?,
         (None, Some(file)) => read_pin(file)?,
         (None, None) => {
-            let beside = pin_path(&args.envelope);
+            let beside = pin_path(path);
             if !beside.exists() {
                 bail!(
                     "{} is not pinned: review it, then write its digest down with `effectgate pin {}`, or give --digest",
-                    args.envelope.display(),
-                    args.envelope.display()
+                    path.display(),
+                    path.display()
                 );
             }
             read_pin(&beside)?
@@ -52,8 +53,46 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
     };
     let covered = note.as_ref().map(|(note, _)| note);
     pin::verify(&policy.sha256, &pinned, covered)
-        .with_context(|| format!("{} may not be used", args.envelope.display()))?;
+        .with_context(|| format!("{} may not be used", path.display()))?;
     Ok(Pinned { policy, bytes, note, digest: pinned })
+}
+
+/// Reads and parses the policy that was named, which must be of the kind that
+/// it was called.
+///
+/// # Errors
+/// As [`read`], or when it is of the other kind.
+pub fn of_kind(file: &PolicyFile) -> Result<(Policy, Vec<u8>)> {
+    let path = file.path();
+    let (policy, bytes) = read(path)?;
+    match (policy.kind, &file.manifest) {
+        (Kind::Manifest, None) => bail!("{} is a manifest: use --manifest", path.display()),
+        (Kind::Envelope, Some(_)) => bail!("{} is an envelope: use --envelope", path.display()),
+        _ => Ok((policy, bytes)),
+    }
+}
+
+impl PolicyFile {
+    /// The file that was named.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        // The command line has exactly one of them.
+        self.envelope.as_ref().or(self.manifest.as_ref()).map_or(Path::new(""), PathBuf::as_path)
+    }
+}
+
+/// The directory that a policy's relative roots are relative to: the one that
+/// was named, else the current one; an envelope has no such roots.
+///
+/// # Errors
+/// When there is no such directory.
+pub fn workspace(policy: &Policy, named: Option<&Path>) -> Result<Option<PathBuf>> {
+    if policy.kind == Kind::Envelope {
+        return Ok(None);
+    }
+    let dir = named.unwrap_or(Path::new("."));
+    let real = dir.canonicalize().with_context(|| format!("no workspace {}", dir.display()))?;
+    Ok(Some(real))
 }
 
 /// Reads and parses a policy.

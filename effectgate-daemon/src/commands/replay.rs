@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub fn replay(args: &Replay, format: Format) -> Outcomes {
-    let (policy, _) = policy::read(&args.envelope).code(exit::USAGE)?;
+    let (policy, _) = policy::of_kind(&args.policy).code(exit::USAGE)?;
     let log = File::open(&args.events)
         .with_context(|| format!("cannot read the log {}", args.events.display()))
         .code(exit::USAGE)?;

@@ -55,6 +55,7 @@ pub fn run(args: Run, format: Format) -> Outcomes {
 /// Everything that can be refused before anything runs.
 struct Prepared {
     policy: policy::Pinned,
+    workspace: Option<PathBuf>,
     user: Option<User>,
     name: String,
     cgroup_root: PathBuf,
@@ -77,6 +78,7 @@ impl Prepared {
         if let Some(dir) = &args.workspace {
             ensure!(dir.is_dir(), "the workspace {} is no directory", dir.display());
         }
+        let workspace = policy::workspace(&policy.policy, args.workspace.as_deref())?;
         let user = user::to_run_as(args.user.as_deref())?;
         let cgroup_root = proc::cgroup2()?;
         let pid = std::process::id();
@@ -84,7 +86,7 @@ impl Prepared {
         let parent = cgroup_root.join(proc::own_cgroup()?);
         let cgroup = Cgroup::make(&parent.join(format!("{RUNS}{pid}")))?;
         let scratch = Scratch::make(user.as_ref())?;
-        Ok(Prepared { policy, user, name, cgroup_root, cgroup, scratch })
+        Ok(Prepared { policy, workspace, user, name, cgroup_root, cgroup, scratch })
     }
 
     fn config(&self, args: &Run) -> Config {
@@ -104,12 +106,23 @@ impl Prepared {
             note: self.policy.note.clone(),
             cgroup: self.cgroup.path().to_owned(),
             min_coverage: args.min_coverage.into(),
+            workspace: self.workspace.clone(),
+            home: self.home().and_then(|home| home.canonicalize().ok()),
             argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
             tmpdir: Some(self.scratch.path().to_owned()),
             evidence: args.evidence.clone(),
             metrics_file: args.metrics_file.clone(),
+            own: Vec::new(),
             streams: handed.files,
             terminals: handed.terminals,
+        }
+    }
+
+    /// The home of the command's user.
+    fn home(&self) -> Option<PathBuf> {
+        match &self.user {
+            Some(user) => Some(PathBuf::from(&user.home)),
+            None => std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
         }
     }
 

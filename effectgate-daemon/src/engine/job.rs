@@ -28,6 +28,13 @@ pub struct Job {
     pub lost: u64,
     /// Why its evidence is not whole.
     pub failed: Option<String>,
+    /// Seconds after the launch at which it is stopped.
+    pub bound: Option<u64>,
+    pub launched: Option<u64>,
+    /// Its policy has it killed when records are lost.
+    pub kills_on_loss: bool,
+    /// It was killed for what its policy says.
+    pub stopped: bool,
 }
 
 impl Job {
@@ -52,6 +59,12 @@ impl Job {
         if let Err(error) = evidence.sync() {
             self.fail(format!("{error:#}"));
         }
+    }
+
+    /// Whole seconds since its launch, once its bound is reached.
+    pub fn out_of_time(&self, now: u64) -> Option<u64> {
+        let seconds = now.checked_sub(self.launched?)? / 1_000_000_000;
+        (!self.stopped && seconds >= self.bound?).then_some(seconds)
     }
 
     fn fail(&mut self, why: String) {

@@ -7,10 +7,10 @@ mod end;
 mod job;
 mod roots;
 mod start;
+mod surroundings;
 mod work;
 
 use std::{
-    net::{IpAddr, ToSocketAddrs},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{
@@ -20,17 +20,19 @@ use std::{
     thread::JoinHandle,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use effectgate_core::{
     Verdict,
     input::{Backend, Coverage, Coverages, Exit, JobId, Notice},
     pin::ReviewNote,
-    policy::Policy,
+    policy::{OnViolation, Policy},
 };
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::{observe::links, sinks::metrics::Metrics};
+use surroundings::Surroundings;
+
+use crate::{run::files, sinks::metrics::Metrics};
 pub use canary::run_if_asked as run_if_canary;
 
 /// How the engine is to watch.
@@ -56,26 +58,23 @@ pub struct JobSpec {
     pub note: Option<(ReviewNote, Vec<u8>)>,
     /// The job's cgroup: an absolute path.
     pub cgroup: PathBuf,
+    /// The policy's own minimum counts as well.
     pub min_coverage: Coverage,
+    /// The directory that relative roots are relative to, resolved.
+    pub workspace: Option<PathBuf>,
+    /// The home of the job's user.
+    pub home: Option<PathBuf>,
     pub argv: Vec<Vec<u8>>,
     /// A directory that is the job's own for its time.
     pub tmpdir: Option<PathBuf>,
     pub evidence: Option<PathBuf>,
     /// A file that will be written when the job has ended.
     pub metrics_file: Option<PathBuf>,
+    /// Other files and directories of the observer's own.
+    pub own: Vec<PathBuf>,
     /// Files that the job was handed as standard streams.
-    pub streams: Vec<(effectgate_core::input::Device, u64)>,
+    pub streams: Vec<effectgate_core::input::Stream>,
     pub terminals: Vec<effectgate_core::input::Device>,
-}
-
-/// What is found out about a job's surroundings before the engine sees it: a
-/// resolver or a large tree may take its time, which is the caller's.
-#[derive(Debug)]
-struct Found {
-    /// What each host of the policy resolves to now.
-    hosts: Vec<Vec<IpAddr>>,
-    /// Symbolic links below the roots, for a backend that knows names only.
-    links: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A job as `list` and `status` show it.
@@ -96,7 +95,7 @@ pub struct JobStatus {
 
 /// What to ask of the engine; every request is answered.
 enum Request {
-    Start(Box<JobSpec>, Found, Sender<Result<JobId>>),
+    Start(Box<JobSpec>, Surroundings, Sender<Result<JobId>>),
     Finish(Finish, Sender<Result<Verdict>>),
     List(Sender<Vec<JobStatus>>),
     Stop,
@@ -144,6 +143,7 @@ impl Engine {
     /// # Errors
     /// When no backend works here; the message says why for each.
     pub fn start(config: Config) -> Result<Engine> {
+        files::raise_limit();
         let metrics = Arc::new(Metrics::new()?);
         let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
         let wake = rustix::event::eventfd(0, flags).context("cannot make an eventfd")?;
@@ -176,14 +176,19 @@ impl Engine {
     /// # Errors
     /// When a root is not to be had, the backend's coverage is less than wanted,
     /// the canary is not seen, or the evidence directory cannot be written.
-    pub fn start_job(&self, spec: JobSpec) -> Result<JobId> {
-        let names_only = coverage(self.backend).file == Coverage::Argument;
-        let written = spec.policy.roots.entries.iter().filter(|root| root.rights.write);
-        let roots: Vec<PathBuf> = written.filter_map(|root| root.place(None, None)).collect();
-        let found = Found {
-            hosts: resolve(&spec.policy),
-            links: if names_only { links::below(&roots) } else { Vec::new() },
-        };
+    pub fn start_job(&self, mut spec: JobSpec) -> Result<JobId> {
+        if let Some(agent) = &spec.policy.agent {
+            let mode = match agent.on_violation {
+                OnViolation::Observe => None,
+                OnViolation::Kill => Some("kill"),
+                OnViolation::Enforce => Some("enforce"),
+            };
+            if let Some(mode) = mode {
+                bail!("on_violation: {mode} is not to be had in this version: write observe");
+            }
+            spec.min_coverage = spec.min_coverage.max(agent.min_coverage.unwrap_or(Coverage::None));
+        }
+        let found = surroundings::look(&spec, coverage(self.backend).file)?;
         self.ask(|reply| Request::Start(Box::new(spec), found, reply))?
     }
 
@@ -235,19 +240,6 @@ impl Drop for Engine {
 
 /// Requests that may wait for the engine.
 const REQUESTS: usize = 64;
-
-/// What each host of a policy resolves to now.
-fn resolve(policy: &Policy) -> Vec<Vec<IpAddr>> {
-    let mut hosts = vec![Vec::new(); policy.hosts.entries().len()];
-    for (index, name) in policy.names_to_resolve() {
-        match (name, 0).to_socket_addrs() {
-            Ok(addresses) => hosts[index].extend(addresses.map(|address| address.ip())),
-            Err(error) => tracing::warn!("{name} does not resolve, so it allows nothing: {error}"),
-        }
-        hosts[index].dedup();
-    }
-    hosts
-}
 
 /// What each backend can know.
 #[must_use]

@@ -1,142 +1,136 @@
-//! Roots: directories held open, known to the kernel by their inode pointers.
-//! Two jobs with the same root share its number.
+//! Roots: directories and files held open, known to the kernel by their inode
+//! pointers. Two jobs with the same root share its number.
 
 use std::{
+    collections::HashMap,
     fs::File,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
-use effectgate_core::input::{JobId, Root};
+use effectgate_core::input::{Device, Found, JobId, Root};
 
-use crate::observe::{kernel::Kernel, proc};
-
-/// File systems whose files are the kernel's own state (`linux/magic.h`): to
-/// write there is never to write below a root.
-const PSEUDO: [u64; 12] = [
-    0x9fa0,      // proc
-    0x6265_6572, // sysfs
-    0x6462_6720, // debugfs
-    0x7472_6163, // tracefs
-    0x7363_6673, // securityfs
-    0xcafe_4a11, // bpf
-    0x6367_7270, // cgroup2
-    0x0027_e0eb, // cgroup
-    0x6264_6576, // bdev
-    0x1cd1,      // devpts
-    0xde5e_81e4, // efivarfs
-    0x6265_6570, // configfs
-];
+use super::surroundings::{Program, Wanted};
+use crate::observe::{attribute::device, kernel::Kernel};
 
 /// Every root of every job.
 #[derive(Debug, Default)]
 pub struct Roots {
-    held: Vec<Held>,
+    /// By the kernel's pointer to the inode, which stays its own while the
+    /// file is open.
+    held: HashMap<u64, Held>,
     last: u32,
+    /// The programs that jobs may run, held open so that their inode numbers
+    /// stay their own.
+    programs: HashMap<JobId, Vec<File>>,
 }
 
 #[derive(Debug)]
 struct Held {
     id: u32,
-    /// The kernel's pointer to the inode, which stays its own while `_file` is open.
-    inode: u64,
     path: PathBuf,
     _file: File,
-    jobs: Vec<JobId>,
+    jobs: HashMap<JobId, Use>,
+}
+
+/// What a job may do below a root, as far as the observer has to know.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    writes: bool,
 }
 
 impl Roots {
-    /// Grants `job` what lies below the directories `wanted` (path as written,
-    /// index in the policy), with what is mounted below them now.
+    /// Makes `job`'s what lies below the roots that it wants.
     ///
     /// # Errors
-    /// When a path is no directory, or the kernel does not answer.
+    /// When one is not to be had, or the kernel does not answer.
     pub fn grant(
         &mut self,
         kernel: &mut Kernel,
         job: JobId,
-        wanted: &[(PathBuf, Option<usize>)],
+        wanted: &[Wanted],
     ) -> Result<Vec<Root>> {
-        let mut roots = Vec::new();
-        for (path, entry) in wanted {
-            let real = std::fs::canonicalize(path).with_context(|| {
-                format!("root {}: create it before the job, or take it out", path.display())
-            })?;
-            ensure!(real != Path::new("/"), "root {} is the whole file system", path.display());
-            for place in std::iter::once(real.clone()).chain(proc::mounts_below(&real)?) {
-                let id = match self.hold(kernel, job, &place) {
-                    Ok(id) => id,
-                    // Something that is mounted on a file, or gone meanwhile,
-                    // is no root; the one above does not reach into it.
-                    Err(_) if place != real => continue,
-                    Err(error) => return Err(error),
-                };
-                let path = place.as_os_str().as_bytes().to_vec();
-                roots.push(Root { id, path, entry: *entry });
+        let mut roots = Vec::with_capacity(wanted.len());
+        for root in wanted {
+            match self.hold(kernel, job, root) {
+                Ok(id) => roots.push(Root {
+                    id,
+                    path: root.path.as_os_str().as_bytes().to_vec(),
+                    entry: root.entry,
+                    rights: root.rights,
+                }),
+                Err(error) if root.needed => return Err(error),
+                // The root above does not reach into it.
+                Err(error) => tracing::debug!("{error:#}"),
             }
         }
         Ok(roots)
     }
 
-    fn hold(&mut self, kernel: &mut Kernel, job: JobId, path: &Path) -> Result<u32> {
-        kernel.clear_registrar()?;
-        let file =
-            File::open(path).with_context(|| format!("cannot open the root {}", path.display()))?;
-        let meta = file.metadata()?;
-        ensure!(meta.is_dir(), "root {} is no directory", path.display());
-        let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+    fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {
+        let path = &root.path;
+        let what = || format!("cannot open the root {}", path.display());
+        let (file, answer) = identify(kernel, path).with_context(what)?;
+        let kind = file.metadata()?.file_type();
         ensure!(
-            !PSEUDO.contains(&kind),
-            "root {} lies on a file system of the kernel's own (type {kind:#x})",
+            kind.is_dir() || kind.is_file() && !root.rights.write,
+            "root {} is no directory",
             path.display()
         );
-        let answer = kernel.registrar()?;
-        if answer.inode == 0 {
-            bail!("the kernel did not report the open of {}: hooks do not fire", path.display());
-        }
-        tracing::debug!(path = %path.display(), ino = meta.ino(), "root held");
-        let held = match self.held.iter_mut().position(|held| held.inode == answer.inode) {
-            Some(index) => &mut self.held[index],
-            None => {
+        let held = match self.held.entry(answer.inode) {
+            std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
+            std::collections::hash_map::Entry::Vacant(free) => {
                 self.last += 1;
                 let id = self.last;
                 kernel
                     .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
-                self.held.push(Held {
-                    id,
-                    inode: answer.inode,
-                    path: path.to_owned(),
-                    _file: file,
-                    jobs: Vec::new(),
-                });
-                self.held.last_mut().context("a root was just held")?
+                let path = path.clone();
+                free.insert(Held { id, path, _file: file, jobs: HashMap::new() })
             }
         };
-        if !held.jobs.contains(&job) {
-            held.jobs.push(job);
-        }
+        held.jobs.entry(job).or_insert(Use { writes: false }).writes |= root.rights.write;
         kernel.grant(job, held.id)?;
         Ok(held.id)
     }
 
-    /// Refuses a path, of which nothing need exist yet, below any root: a job
-    /// could change what is written there, or lead it elsewhere.
+    /// Holds the programs that `job` may run, and says how the kernel knows
+    /// them.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn hold_programs(
+        &mut self,
+        kernel: &mut Kernel,
+        job: JobId,
+        programs: Vec<Program>,
+    ) -> Result<Vec<Found>> {
+        let mut found = Vec::with_capacity(programs.len());
+        for Program { entry, path, file } in programs {
+            // Through the open file: by its path it could be another one now.
+            let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let (_, answer) = identify(kernel, Path::new(&link))
+                .with_context(|| format!("cannot identify the program {}", path.display()))?;
+            let (dev, ino): (Device, u64) = (device(answer.dev), answer.ino);
+            found.push(Found { entry, path: path.as_os_str().as_bytes().to_vec(), dev, ino });
+            self.programs.entry(job).or_default().push(file);
+        }
+        Ok(found)
+    }
+
+    /// Refuses a path below any root that a job may write: it could change
+    /// what is written there, or lead it elsewhere.
     ///
     /// # Errors
     /// When it lies below one, or no part of its path can be resolved.
     pub fn keep_out(&self, path: &Path) -> Result<()> {
-        let absolute = std::path::absolute(path)?;
-        let mut existing = absolute.as_path();
-        let real = loop {
-            match (std::fs::canonicalize(existing), existing.parent()) {
-                (Ok(real), _) => break real,
-                (Err(_), Some(parent)) => existing = parent,
-                (Err(error), None) => return Err(error).context("no part of the path exists"),
-            }
-        };
-        if let Some(held) = self.held.iter().find(|held| real.starts_with(&held.path)) {
+        let real = real(path)?;
+        let written = self.held.values().filter(|held| held.jobs.values().any(|job| job.writes));
+        if let Some(held) = written.into_iter().find(|held| real.starts_with(&held.path)) {
             bail!(
                 "{} lies below the root {}, where a job could change it: choose another place",
                 path.display(),
@@ -148,14 +142,46 @@ impl Roots {
 
     /// Takes back all that was granted to a job.
     pub fn release(&mut self, kernel: &mut Kernel, job: JobId) {
-        for held in &mut self.held {
-            if held.jobs.contains(&job) {
-                held.jobs.retain(|other| *other != job);
+        self.programs.remove(&job);
+        for held in self.held.values_mut() {
+            if held.jobs.remove(&job).is_some() {
                 warn(kernel.revoke(job, held.id));
             }
         }
-        for held in self.held.extract_if(.., |held| held.jobs.is_empty()) {
-            warn(kernel.remove_root(held.inode));
+        for (inode, _) in self.held.extract_if(|_, held| held.jobs.is_empty()) {
+            warn(kernel.remove_root(inode));
+        }
+    }
+}
+
+/// Opens a file, and says how the kernel knows it.
+fn identify(kernel: &mut Kernel, path: &Path) -> Result<(File, maps::Registrar)> {
+    kernel.clear_registrar()?;
+    // Something else than a file or a directory could have been put there.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let answer = kernel.registrar()?;
+    if answer.inode == 0 {
+        bail!("the kernel did not report the open of {}: hooks do not fire", path.display());
+    }
+    Ok((file, answer))
+}
+
+/// A path, of which nothing need exist yet, without symbolic links.
+///
+/// # Errors
+/// When no part of it can be resolved.
+pub fn real(path: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let mut existing = absolute.as_path();
+    loop {
+        match (std::fs::canonicalize(existing), existing.parent()) {
+            (Ok(real), _) => {
+                let rest = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
+                return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
+            }
+            (Err(_), Some(parent)) => existing = parent,
+            (Err(error), None) => return Err(error).context("no part of the path exists"),
         }
     }
 }

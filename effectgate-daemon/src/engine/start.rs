@@ -1,14 +1,19 @@
 //! How a job starts. Its evidence is made last: a start that is refused leaves
 //! nothing behind, and can be tried again.
 
-use anyhow::{Context, Result, bail};
-use effectgate_core::input::{Event, Input, JobId, Known, Mode, Started, What};
+use std::{os::unix::ffi::OsStringExt, path::PathBuf};
 
-use super::{Found, JobSpec, coverage, job::Job, work::Work};
+use anyhow::{Context, Result, bail};
+use effectgate_core::{
+    input::{Event, Input, JobId, Known, Limited, Mode, Started, What},
+    policy::OnLoss,
+};
+
+use super::{JobSpec, Surroundings, coverage, job::Job, roots::real, work::Work};
 use crate::{observe::proc, sinks::evidence::Evidence};
 
 impl Work {
-    pub(super) fn start(&mut self, spec: JobSpec, found: Found) -> Result<JobId> {
+    pub(super) fn start(&mut self, spec: JobSpec, found: Surroundings) -> Result<JobId> {
         self.last += 1;
         let id = self.last;
         let result = self.try_start(id, spec, found);
@@ -18,7 +23,7 @@ impl Work {
         result.map(|()| id)
     }
 
-    fn try_start(&mut self, id: JobId, spec: JobSpec, found: Found) -> Result<()> {
+    fn try_start(&mut self, id: JobId, spec: JobSpec, found: Surroundings) -> Result<()> {
         let cgroup_id = proc::cgroup_id(&spec.cgroup)
             .with_context(|| format!("no cgroup {}", spec.cgroup.display()))?;
         let nested = |job: &&Job| {
@@ -43,15 +48,13 @@ impl Work {
                 spec.min_coverage.name()
             );
         }
-        let entries = spec.policy.roots.entries.iter().enumerate();
-        let wanted: Vec<_> = entries
-            .map(|(index, entry)| (entry.path.clone().into(), Some(index)))
-            .chain(spec.tmpdir.iter().map(|dir| (dir.clone(), None)))
-            .collect();
-        let roots = self.roots.grant(&mut self.kernel, id, &wanted)?;
+        let roots = self.roots.grant(&mut self.kernel, id, &found.roots)?;
+        let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
         }
+        let own = spec.own.iter().chain(&spec.metrics_file).chain(&spec.evidence);
+        let own = own.map(|path| real(path).map(bytes)).collect::<Result<_>>()?;
         let seen = self.recent_canary()?;
         let ts = self.now();
         self.attributor.start(id, roots.clone(), found.links);
@@ -71,6 +74,14 @@ impl Work {
                 violations: 0,
                 lost: 0,
                 failed: None,
+                bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
+                launched: None,
+                kills_on_loss: spec
+                    .policy
+                    .agent
+                    .as_ref()
+                    .is_some_and(|agent| agent.on_loss == OnLoss::Kill),
+                stopped: false,
             },
         );
         // From here on what enters the cgroup is the job; what is in it already
@@ -115,7 +126,11 @@ impl Work {
             programs: self.programs.clone(),
             argv: spec.argv,
             cgroup: spec.cgroup.display().to_string(),
+            workspace: spec.workspace.map(bytes),
+            home: spec.home.map(bytes),
             roots,
+            binaries,
+            own,
             hosts: found.hosts,
             streams: spec.streams,
             terminals: spec.terminals,
@@ -123,7 +138,11 @@ impl Work {
             processes,
         })));
         self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
-        self.step(Input::Launched { job: id, ts: self.now() });
+        let launched = self.now();
+        self.step(Input::Launched { job: id, ts: launched });
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.launched = Some(launched);
+        }
         for pid in unread {
             // There, but what it holds cannot be told.
             let what = What::Env { names: Vec::new(), complete: false };
@@ -134,4 +153,8 @@ impl Work {
         self.metrics.jobs(self.jobs.len());
         Ok(())
     }
+}
+
+fn bytes(path: PathBuf) -> Vec<u8> {
+    path.into_os_string().into_vec()
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{Backend, Class, Event, Input, JobId, Notice, Stage, UnixNanos},
+    input::{Backend, Class, Event, Input, JobId, Limited, Notice, Stage, UnixNanos},
     pin, step,
 };
 use rustix::{
@@ -24,7 +24,8 @@ use super::{
     canary::{self, Canary},
     coverage,
     job::Job,
-    roots::Roots,
+    kill_cgroup,
+    roots::{Roots, warn},
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
@@ -129,6 +130,7 @@ impl Work {
                     Request::Stop => return self.stop(),
                 }
             }
+            self.bounds();
             if self.ticked.elapsed() >= TICK {
                 self.tick();
             }
@@ -254,11 +256,37 @@ impl Work {
         self.kernel.lost(canary::JOB).map_or(0, |lost| lost.iter().map(|(_, count)| count).sum())
     }
 
+    /// Stops the jobs whose time is over.
+    fn bounds(&mut self) {
+        let now = self.now();
+        let over = self.jobs.values().filter_map(|job| Some((job.id, job.out_of_time(now)?)));
+        for (id, value) in over.collect::<Vec<_>>() {
+            self.put_an_end_to(id, Notice::Limit { limit: Limited::WallClock, value });
+        }
+    }
+
+    /// Kills a job's processes for what its policy says, wherever they went.
+    fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
+        self.step(Input::Notice { job: id, ts: self.now(), notice });
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.stopped = true;
+        warn(kill_cgroup(&job.cgroup));
+        match self.kernel.labelled(id) {
+            Ok(tids) => tids.into_iter().filter_map(proc::process_of).for_each(proc::kill),
+            Err(error) => warn(Err(error)),
+        }
+    }
+
     fn tick(&mut self) {
         self.ticked = Instant::now();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
+            let lossy = |job: &&Job| job.kills_on_loss && job.lost > 0 && !job.stopped;
+            if self.jobs.get(&id).filter(lossy).is_some() {
+                let why = "records were lost, and the policy says on_loss: kill".to_owned();
+                self.put_an_end_to(id, Notice::Stopped { why });
+            }
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.sync();
             }

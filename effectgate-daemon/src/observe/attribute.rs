@@ -372,6 +372,7 @@ fn network(header: &Header, body: &NetBody) -> What {
 #[cfg(test)]
 mod tests {
     use effectgate_common::wire::{Span, kind};
+    use effectgate_core::policy::Rights;
     use proptest::prelude::*;
     use zerocopy::{FromBytes, IntoBytes};
 
@@ -486,7 +487,7 @@ mod tests {
             offset: u64,
         ) {
             let mut attributor = Attributor::new(offset);
-            let root = Root { id: 1, path: b"/srv".to_vec(), entry: None };
+            let root = Root { id: 1, path: b"/srv".to_vec(), entry: None, rights: Rights::WRITE };
             attributor.start(1, vec![root], Vec::new());
             let mut out = Vec::new();
             for bytes in &records {

@@ -32,7 +32,8 @@ pub struct Resolver {
 /// What is known of a job.
 #[derive(Debug, Default)]
 struct Ground {
-    roots: Vec<Root>,
+    /// By path.
+    roots: HashMap<Bytes, u32>,
     /// The mounts that its roots lie on; what is mounted later is not part of them.
     mounts: HashSet<u64>,
     /// The links that the job made.
@@ -72,6 +73,7 @@ impl Resolver {
     /// `links`: what lies below the roots already ([`super::links::below`]).
     pub fn start(&mut self, job: JobId, roots: Vec<Root>, links: Vec<(Bytes, Bytes)>) {
         let mounts = roots.iter().filter_map(|root| mount_of(&root.path)).collect();
+        let roots = roots.into_iter().map(|root| (root.path, root.id)).collect();
         let links = Links::with(links);
         self.jobs.insert(job, Ground { roots, mounts, links, ..Ground::default() });
     }
@@ -191,15 +193,9 @@ impl Ground {
 
     /// The nearest root that holds `path`, by its text.
     fn below(&self, path: &[u8]) -> RootMatch {
-        let inside = |root: &&Root| {
-            path.strip_prefix(&root.path[..]).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with(b"/") || root.path.ends_with(b"/")
-            })
-        };
-        match self.roots.iter().filter(inside).max_by_key(|root| root.path.len()) {
-            Some(root) => RootMatch::Below(root.id),
-            None => RootMatch::Outside,
-        }
+        let above = Path::new(OsStr::from_bytes(path)).ancestors();
+        let mut ids = above.filter_map(|above| self.roots.get(above.as_os_str().as_bytes()));
+        ids.next().map_or(RootMatch::Outside, |id| RootMatch::Below(*id))
     }
 }
 
@@ -354,6 +350,8 @@ fn lexical(path: &Path) -> Bytes {
 mod tests {
     use std::sync::mpsc;
 
+    use effectgate_core::policy::Rights;
+
     use super::*;
 
     const JOB: JobId = 1;
@@ -366,7 +364,7 @@ mod tests {
         fs::write(dir.path().join("file"), "").expect("it is ours");
         let path = fs::canonicalize(dir.path()).expect("it is there").into_os_string().into_vec();
         let mut resolver = Resolver::default();
-        let root = Root { id: 4, path: path.clone(), entry: Some(0) };
+        let root = Root { id: 4, path: path.clone(), entry: Some(0), rights: Rights::WRITE };
         resolver.start(JOB, vec![root], Vec::new());
         (resolver, dir, path)
     }

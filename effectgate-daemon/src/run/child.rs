@@ -16,13 +16,14 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{input::Exit, policy::Policy};
+use rustix::process::{Resource, setrlimit};
 use tokio::{
     process::Command,
     runtime::Runtime,
     signal::unix::{Signal, SignalKind, signal},
 };
 
-use super::{cgroup::Cgroup, user::User};
+use super::{cgroup::Cgroup, files, user::User};
 
 /// What is to be started.
 #[derive(Debug)]
@@ -171,10 +172,16 @@ fn command(launch: &Launch<'_>, door: &File) -> Result<Command> {
     }
     let door = door.as_raw_fd();
     let ids = launch.user.map(|user| (user.uid, user.gid, user.groups.clone()));
+    let limit = files::limit_before();
     // SAFETY: between fork and exec only async-signal-safe system calls are
     // made, on values that exist already.
     unsafe {
-        command.pre_exec(move || enter(door, ids.as_ref()));
+        command.pre_exec(move || {
+            if let Some(limit) = &limit {
+                setrlimit(Resource::Nofile, *limit)?;
+            }
+            enter(door, ids.as_ref())
+        });
     }
     Ok(command)
 }

@@ -2,6 +2,7 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod files;
 pub mod scratch;
 pub mod streams;
 pub mod user;

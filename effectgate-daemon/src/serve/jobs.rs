@@ -163,10 +163,13 @@ impl Jobs {
             note,
             cgroup: absolute_cgroup(&start.cgroup)?,
             min_coverage,
+            workspace: start.workspace.map(|dir| dir.canonicalize()).transpose()?,
+            home: None,
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
             metrics_file: None,
+            own: vec![self.state_dir.clone()],
             streams: Vec::new(),
             terminals: Vec::new(),
         })?;

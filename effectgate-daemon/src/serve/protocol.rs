@@ -34,6 +34,8 @@ pub struct Start {
     pub pinned: String,
     /// The review note's text.
     pub note: Option<String>,
+    /// What the policy's relative roots are relative to, resolved.
+    pub workspace: Option<PathBuf>,
     /// `argument` or `object`.
     pub min_coverage: String,
 }

@@ -5,8 +5,11 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::members::{Members, Read, address, bytes, device, known};
-use crate::input::{Backend, Bytes, Class, Coverage, Coverages, Device, Known, Mode, UnixNanos};
+use crate::input::{
+    Backend, Bytes, Class, Coverage, Coverages, Device, Found, Known, Mode, Stream, UnixNanos,
+};
 use crate::pin::ReviewNote;
+use crate::policy::Rights;
 use crate::record::{GuardAction, read_number};
 
 /// The opening record, as it stands there.
@@ -26,10 +29,15 @@ pub(crate) struct Opening {
     pub programs: String,
     pub argv: Vec<Bytes>,
     pub cgroup: String,
+    pub workspace: Option<Bytes>,
+    pub home: Option<Bytes>,
     pub roots: Vec<OpenRoot>,
+    /// The name in the policy, and a file that it means.
+    pub binaries: Vec<(String, Found)>,
+    pub own: Vec<Bytes>,
     /// What stands in the policy, and what it resolved to.
     pub hosts: Vec<(Option<String>, Vec<IpAddr>)>,
-    pub streams: Vec<(Device, u64)>,
+    pub streams: Vec<Stream>,
     pub terminals: Vec<Device>,
     pub env: Vec<Bytes>,
     pub processes: Vec<Known>,
@@ -42,6 +50,7 @@ pub(crate) struct OpenRoot {
     pub entry: Option<usize>,
     /// The path in the policy, before it was resolved.
     pub written: Option<String>,
+    pub rights: Rights,
 }
 
 pub(crate) fn opening(record: &Value) -> Read<Opening> {
@@ -73,12 +82,13 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
         programs: object.string("programs")?,
         argv: object.list("argv", bytes)?,
         cgroup: object.string("cgroup")?,
+        workspace: place(&object, "workspace")?,
+        home: place(&object, "home")?,
         roots: object.list("roots", root)?,
+        binaries: object.list("binaries", binary)?,
+        own: object.list("own", bytes)?,
         hosts: object.list("hosts", host)?,
-        streams: object.list("streams", |value| {
-            let stream = Members::of(value, "streams")?;
-            Ok((device(stream.value("dev")?)?, stream.number("ino")?))
-        })?,
+        streams: object.list("streams", stream)?,
         terminals: object.list("terminals", device)?,
         env: object.list("env", bytes)?,
         processes: object.list("processes", known)?,
@@ -92,7 +102,45 @@ fn root(value: &Value) -> Read<OpenRoot> {
         entry => Some(read_number(entry).and_then(|n| n.try_into().ok()).ok_or("entry")?),
     };
     let written = root.value("written")?.as_str().map(str::to_owned);
-    Ok(OpenRoot { id: root.small("id")?, path: bytes(root.value("path")?)?, entry, written })
+    let rights =
+        root.list("rights", |name| name.as_str().and_then(Rights::from_name).ok_or("rights"))?;
+    let rights = rights.into_iter().fold(Rights::default(), Rights::and);
+    Ok(OpenRoot {
+        id: root.small("id")?,
+        path: bytes(root.value("path")?)?,
+        entry,
+        written,
+        rights,
+    })
+}
+
+fn binary(value: &Value) -> Read<(String, Found)> {
+    let binary = Members::of(value, "binaries")?;
+    let found = Found {
+        entry: binary.small("entry")?,
+        path: bytes(binary.value("path")?)?,
+        dev: device(binary.value("dev")?)?,
+        ino: binary.number("ino")?,
+    };
+    Ok((binary.string("name")?, found))
+}
+
+fn stream(value: &Value) -> Read<Stream> {
+    let stream = Members::of(value, "streams")?;
+    let flag = |key| stream.value(key)?.as_bool().ok_or(key);
+    Ok(Stream {
+        dev: device(stream.value("dev")?)?,
+        ino: stream.number("ino")?,
+        read: flag("read")?,
+        write: flag("write")?,
+    })
+}
+
+fn place(object: &Members<'_>, key: &'static str) -> Read<Option<Bytes>> {
+    match object.value(key)? {
+        Value::Null => Ok(None),
+        path => bytes(path).map(Some),
+    }
 }
 
 fn host(value: &Value) -> Read<(Option<String>, Vec<IpAddr>)> {

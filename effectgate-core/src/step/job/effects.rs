@@ -8,10 +8,9 @@ use serde_json::Value;
 use super::{Draft, Job, guests};
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Coverage, Event, FileObject, FileOp, Guard, NetOp, RootMatch, Started, UnixNanos,
-    What,
+    Bytes, Class, Coverage, Event, Exec, FileObject, FileOp, Guard, NetOp, UnixNanos, What,
 };
-use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule};
+use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
 use crate::process::Process;
 use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
 use crate::step::Line;
@@ -54,21 +53,7 @@ impl Job {
                     out,
                 );
             }
-            What::Exec(mut exec) => {
-                if exec.asked.is_empty() {
-                    exec.asked.clone_from(&exec.file.path);
-                }
-                settle(&self.started, &mut exec.file);
-                self.guests.exec(who.pid);
-                self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
-                self.process_event(
-                    who,
-                    ProcessAction::Exec,
-                    record::exec(&self.started, &exec),
-                    known(),
-                    out,
-                );
-            }
+            What::Exec(exec) => self.exec(who, exec, out),
             What::Exit { code } => {
                 // Bit 7 of wait(2)'s status: the kernel wrote a core file,
                 // which passes no hook here.
@@ -85,9 +70,9 @@ impl Job {
             }
             What::Env { names, complete } => self.env(who, names, complete, out),
             What::File { op, mut object, mut other, coverage } => {
-                settle(&self.started, &mut object);
+                self.tables.settle(&mut object);
                 if let Some(other) = &mut other {
-                    settle(&self.started, other);
+                    self.tables.settle(other);
                 }
                 self.file(who, op, &object, other.as_ref(), coverage, out);
             }
@@ -96,6 +81,29 @@ impl Job {
             }
             What::Guard(guard) => self.guard(who, guard, out),
         }
+    }
+
+    fn exec(&mut self, who: &Who, mut exec: Exec, out: &mut Vec<Line>) {
+        if exec.asked.is_empty() {
+            exec.asked.clone_from(&exec.file.path);
+        }
+        self.tables.settle(&mut exec.file);
+        self.guests.exec(who.pid);
+        self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
+        let found = judge::exec(&self.tables, &exec);
+        let what = found.what.map(|what| format!(" ({what})")).unwrap_or_default();
+        self.write(
+            Draft {
+                ts: who.ts,
+                action: Action::Process(ProcessAction::Exec),
+                object: record::exec(&self.tables, &exec),
+                shown: vec![format!("{}{what}", escape(&exec.file.path))],
+                process: Some(self.describe(who)),
+                judgement: self.judged(|_| found.judgement),
+                coverage: Some(self.tables.started.coverage.exec),
+            },
+            out,
+        );
     }
 
     fn process_event(
@@ -115,7 +123,7 @@ impl Job {
                 shown: Vec::new(),
                 process: Some(self.describe(who)),
                 judgement,
-                coverage: Some(self.started.coverage.exec),
+                coverage: Some(self.tables.started.coverage.exec),
             },
             out,
         );
@@ -135,7 +143,7 @@ impl Job {
             let new = self.unseen(names, Origin::Made);
             // Nothing new and nothing missing: nothing to say.
             if !new.is_empty() || !complete {
-                let found = judge::env(&self.started, Origin::Made, &new, complete);
+                let found = judge::env(&self.tables, Origin::Made, &new, complete);
                 self.write_env(who.ts, EnvAction::Make, process, &new, complete, found, out);
             }
         }
@@ -151,7 +159,7 @@ impl Job {
     ) {
         self.inherits = false;
         let new = self.unseen(names, Origin::Inherited);
-        let found = judge::env(&self.started, Origin::Inherited, &new, complete);
+        let found = judge::env(&self.tables, Origin::Inherited, &new, complete);
         self.write_env(ts, EnvAction::Inherit, process, &new, complete, found, out);
     }
 
@@ -161,7 +169,7 @@ impl Job {
         if let Some(names) = env {
             return self.inherited(who.ts, process, names, true, out);
         }
-        let mut found = judge::env(&self.started, Origin::Inherited, &[], false);
+        let mut found = judge::env(&self.tables, Origin::Inherited, &[], false);
         found.judgement.finding = Finding::Doubt(Doubt::EnvUnread);
         self.write_env(who.ts, EnvAction::Inherit, process, &[], false, found, out);
     }
@@ -206,7 +214,7 @@ impl Job {
                 shown,
                 process,
                 judgement: found.judgement,
-                coverage: Some(self.started.coverage.env),
+                coverage: Some(self.tables.started.coverage.env),
             },
             out,
         );
@@ -221,8 +229,8 @@ impl Job {
         coverage: Coverage,
         out: &mut Vec<Line>,
     ) {
-        let judgement = self.judged(|started| judge::file(started, who.pid, op, object, other));
-        if self.launched && coverage < self.started.min_coverage {
+        let judgement = self.judged(|tables| judge::file(tables, who.pid, op, object, other));
+        if self.launched && coverage < self.tables.started.min_coverage {
             self.tally.doubt(&Doubt::Coverage(Class::File));
         }
         let mut shown = escape(&object.path);
@@ -233,7 +241,7 @@ impl Job {
             Draft {
                 ts: who.ts,
                 action: Action::File(op),
-                object: record::file(&self.started, op, object, other),
+                object: record::file(&self.tables, op, object, other),
                 shown: vec![shown],
                 process: Some(self.describe(who)),
                 judgement,
@@ -253,8 +261,8 @@ impl Job {
         out: &mut Vec<Line>,
     ) {
         let mut name = None;
-        let judgement = self.judged(|started| {
-            let found = judge::net(started, &self.listeners, op, address, port, protocol);
+        let judgement = self.judged(|tables| {
+            let found = judge::net(tables, &self.listeners, op, address, port, protocol);
             name = found.name;
             found.judgement
         });
@@ -271,7 +279,7 @@ impl Job {
                 shown: vec![format!("{} {peer}{named}", record::protocol_name(protocol))],
                 process: Some(self.describe(who)),
                 judgement,
-                coverage: Some(self.started.coverage.net),
+                coverage: Some(self.tables.started.coverage.net),
             },
             out,
         );
@@ -285,7 +293,7 @@ impl Job {
             Guard::Escaped { pid } => format!("process {pid}"),
             _ => String::new(),
         };
-        let judgement = self.judged(|started| judge::guard(started, &guard));
+        let judgement = self.judged(|tables| judge::guard(tables, &guard));
         self.write(
             Draft {
                 ts: who.ts,
@@ -304,8 +312,8 @@ impl Job {
     }
 
     /// What came before the launch was the observer's own setup.
-    fn judged(&self, judge: impl FnOnce(&Started) -> Judgement) -> Judgement {
-        if self.launched { judge(&self.started) } else { Judgement::recorded("setup") }
+    fn judged(&self, judge: impl FnOnce(&Tables) -> Judgement) -> Judgement {
+        if self.launched { judge(&self.tables) } else { Judgement::recorded("setup") }
     }
 
     fn describe(&self, who: &Who) -> Process {
@@ -320,13 +328,4 @@ struct Who {
     tid: u32,
     uid: u32,
     comm: Bytes,
-}
-
-/// Records name a root by its path: two roots with one path are one, and a
-/// root of another job is none.
-fn settle(started: &Started, object: &mut FileObject) {
-    let RootMatch::Below(id) = object.root else { return };
-    let path = started.roots.iter().find(|root| root.id == id).map(|root| &root.path);
-    let first = started.roots.iter().find(|root| Some(&root.path) == path);
-    object.root = first.map_or(RootMatch::Outside, |root| RootMatch::Below(root.id));
 }

@@ -1,0 +1,147 @@
+//! Programs: by the file that runs, and by what its arguments make of it.
+
+use crate::input::{Exec, RootMatch};
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
+use crate::policy::{Binary, Entry, Key, List};
+use crate::programs::{
+    self, basename, inline_form, is_package_manager, pipes_into_shell, shell_name,
+};
+
+/// A judgement, and what about the program it is about, if not its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecJudgement {
+    pub judgement: Judgement,
+    pub what: Option<&'static str>,
+}
+
+/// Judges a program that runs. An envelope asks about none.
+pub fn exec(tables: &Tables, exec: &Exec) -> ExecJudgement {
+    let Some(binaries) = &tables.started.policy.binaries else {
+        return plain(Judgement::recorded("processes"));
+    };
+    let by_file = file(tables, binaries, exec);
+    if by_file.finding != Finding::Within {
+        return plain(by_file);
+    }
+    let entries = entries(tables, binaries, exec);
+    let names = names(&entries, exec);
+    let cite = entries.first().map_or(binaries.key.line, |entry| entry.line);
+    let meant = Meant { tables, names: &names, line: cite };
+    meant
+        .package_manager(exec)
+        .or_else(|| meant.shell(exec))
+        .or_else(|| meant.inline(exec))
+        .unwrap_or(plain(by_file))
+}
+
+fn plain(judgement: Judgement) -> ExecJudgement {
+    ExecJudgement { judgement, what: None }
+}
+
+/// The file: one that a listed name means, or one below an exec root.
+fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
+    if let Some(entry) = entries(tables, binaries, exec).first() {
+        let key = Key { line: entry.line, ..binaries.key };
+        return Judgement::within_rule(Rule::written(&tables.started, key));
+    }
+    let not_listed = Rule::written(&tables.started, binaries.key);
+    match exec.file.root {
+        RootMatch::Below(id) => match tables.place(id).filter(|place| place.rights.exec) {
+            Some(place) => Judgement::within_rule(tables.root_rule(place.cited.exec, binaries.key)),
+            None => Judgement::violates(not_listed),
+        },
+        RootMatch::Outside => Judgement::violates(not_listed),
+        RootMatch::Unknown => {
+            Judgement { rule: not_listed, finding: Finding::Doubt(Doubt::Unplaced) }
+        }
+    }
+}
+
+fn entries<'a>(tables: &Tables, binaries: &'a List<Binary>, exec: &Exec) -> Vec<&'a Entry<Binary>> {
+    let found = tables.programs(&exec.file).iter();
+    found.filter_map(|index| binaries.entries().get(*index)).collect()
+}
+
+/// What the program is called: its file, and the names by which it is listed.
+fn names(entries: &[&Entry<Binary>], exec: &Exec) -> Vec<String> {
+    let listed = entries.iter().map(|entry| entry.value.name.clone());
+    std::iter::once(basename(&exec.file.path)).chain(listed).collect()
+}
+
+/// A program that may run, and what its names and arguments make of it.
+struct Meant<'a> {
+    tables: &'a Tables,
+    names: &'a [String],
+    /// The line cited where no line says otherwise.
+    line: u32,
+}
+
+impl Meant<'_> {
+    /// A package manager, under its own name, as a script or as a module.
+    fn package_manager(&self, exec: &Exec) -> Option<ExecJudgement> {
+        let asked = basename(&exec.asked);
+        let named = || self.names.iter().chain([&asked]).any(|name| is_package_manager(name));
+        let module = || {
+            let mut modules =
+                self.names.iter().filter_map(|name| programs::module(name, &exec.argv));
+            modules.any(|module| is_package_manager(&module))
+        };
+        (!self.changes_dependencies() && (named() || module()))
+            .then(|| self.violates("dependency_change", "a package manager"))
+    }
+
+    fn shell(&self, exec: &Exec) -> Option<ExecJudgement> {
+        let shells: Vec<&str> = self.names.iter().filter_map(|name| shell_name(name)).collect();
+        let shell = *shells.first()?;
+        let names = self.names.iter().map(String::as_str).chain(shells);
+        let Some(line) = names.filter_map(|name| self.excepted(name)).next() else {
+            return Some(self.violates("exceptions", shell));
+        };
+        if !self.changes_dependencies() {
+            if pipes_into_shell(&exec.argv) {
+                return Some(self.violates("dependency_change", "a download piped into a shell"));
+            }
+            if !exec.argv_complete {
+                return Some(self.cut(line));
+            }
+        }
+        Some(plain(Judgement::within_rule(self.rule("exceptions", line))))
+    }
+
+    fn inline(&self, exec: &Exec) -> Option<ExecJudgement> {
+        let form = self.names.iter().find_map(|name| inline_form(name, &exec.argv));
+        let Some(form) = form else {
+            let interpreter = self.names.iter().any(|name| programs::is_interpreter(name));
+            return (interpreter && !exec.argv_complete).then(|| self.cut(self.line));
+        };
+        Some(match self.excepted(form) {
+            Some(line) => plain(Judgement::within_rule(self.rule("exceptions", line))),
+            None => self.violates("exceptions", form),
+        })
+    }
+
+    /// The line of the exception that holds on the day of the job.
+    fn excepted(&self, what: &str) -> Option<u32> {
+        let exception = self.tables.started.policy.excepts(what, &self.tables.today)?;
+        Some(exception.line)
+    }
+
+    fn changes_dependencies(&self) -> bool {
+        self.tables.started.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
+    }
+
+    fn violates(&self, rule: &'static str, what: &'static str) -> ExecJudgement {
+        let judgement = Judgement::violates(self.rule(rule, self.line));
+        ExecJudgement { judgement, what: Some(what) }
+    }
+
+    /// Arguments are missing in which what is asked for may stand.
+    fn cut(&self, line: u32) -> ExecJudgement {
+        let finding = Finding::Doubt(Doubt::ArgumentsCut);
+        plain(Judgement { rule: self.rule("exceptions", line), finding })
+    }
+
+    fn rule(&self, name: &'static str, line: u32) -> Rule {
+        Rule::written(&self.tables.started, Key { name, line })
+    }
+}

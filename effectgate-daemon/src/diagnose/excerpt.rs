@@ -1,0 +1,175 @@
+//! The part of a line that is shown, with the marked place in it.
+
+use std::ops::Range;
+
+/// What is shown of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    pub text: String,
+    /// In bytes of `text`.
+    pub mark: Range<usize>,
+}
+
+const CUT: &str = "…";
+
+/// Characters that the gutter and the marks of a cut line take.
+const GUTTER: usize = 16;
+
+impl Excerpt {
+    /// The place of `width` characters from `column` (from 1, in characters;
+    /// a byte that is not UTF-8 counts as one), and as much around it as fits
+    /// into `room` characters.
+    pub fn of(line: &[u8], column: u32, width: u32, room: usize) -> Excerpt {
+        let room = room.saturating_sub(GUTTER).max(GUTTER);
+        let length = characters(line).count();
+        let from = (column as usize).saturating_sub(1).min(length);
+        let to = from.saturating_add(width.max(1) as usize).min(length);
+        // Only these can be shown, however long the line is.
+        let first = from.saturating_sub(room);
+        let near: Vec<String> =
+            characters(line).skip(first).take(2 * room).map(Character::drawn).collect();
+        let mark = from - first..to - first;
+        let shown = window(&near, mark.clone(), room);
+
+        let mut text = String::from(if first + shown.start > 0 { CUT } else { "" });
+        text += &near[shown.start..mark.start].concat();
+        let start = text.len();
+        text += &near[mark.start..mark.end.min(shown.end)].concat();
+        let end = text.len();
+        text += &near[mark.end.min(shown.end)..shown.end].concat();
+        if first + shown.end < length {
+            text += CUT;
+        }
+        Excerpt { text, mark: start..end }
+    }
+}
+
+/// Text in which nothing steers a terminal or reorders what is read: control
+/// characters, overrides of direction and what has no shape are escaped.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    text.chars().map(|c| Character::Good(c).drawn()).collect()
+}
+
+/// What counts as one column.
+#[derive(Clone, Copy)]
+pub(super) enum Character {
+    Good(char),
+    /// Not UTF-8.
+    Byte(u8),
+}
+
+impl Character {
+    fn drawn(self) -> String {
+        match self {
+            // They need an escape in a Rust literal, not on a terminal.
+            Character::Good(c @ ('"' | '\'' | '\\')) => c.to_string(),
+            Character::Good('\t') => "    ".to_owned(),
+            Character::Good(c) => c.escape_debug().to_string(),
+            Character::Byte(byte) => format!("\\x{byte:02x}"),
+        }
+    }
+}
+
+/// The characters of a line.
+pub(super) fn characters(line: &[u8]) -> impl Iterator<Item = Character> {
+    line.utf8_chunks().flat_map(|chunk| {
+        let good = chunk.valid().chars().map(Character::Good);
+        good.chain(chunk.invalid().iter().copied().map(Character::Byte))
+    })
+}
+
+/// The mark from its start, then what is around it, as much as fits.
+fn window(characters: &[String], mark: Range<usize>, room: usize) -> Range<usize> {
+    let mut left = room;
+    let mut take = |index: Option<usize>| {
+        let size = index.and_then(|index| characters.get(index)).map(|text| text.chars().count());
+        let fits = size.is_some_and(|size| size <= left);
+        left -= size.filter(|_| fits).unwrap_or(0);
+        fits
+    };
+    let mut end = mark.start;
+    while end < mark.end && take(Some(end)) {
+        end += 1;
+    }
+    let mut start = mark.start;
+    let (mut before, mut after) = (true, end == mark.end);
+    while before || after {
+        after = after && take(Some(end));
+        end += usize::from(after);
+        before = before && take(start.checked_sub(1));
+        start -= usize::from(before);
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The excerpt with its mark in brackets.
+    fn shown(line: &[u8], column: u32, width: u32, room: usize) -> String {
+        let Excerpt { text, mark } = Excerpt::of(line, column, width, room);
+        format!("{}[{}]{}", &text[..mark.start], &text[mark.clone()], &text[mark.end..])
+    }
+
+    #[test]
+    fn short_lines_are_whole() {
+        for (line, column, width, expected) in [
+            (&b"a: b"[..], 4, 1, "a: [b]"),
+            (b"a: bcd", 4, 2, "a: [bc]d"),
+            (b"a: b", 4, 99, "a: [b]"),
+            (b"a: b", 5, 1, "a: b[]"),
+            (b"a: b", 99, 7, "a: b[]"),
+            (b"", 1, 1, "[]"),
+            (b"a", 0, 0, "[a]"),
+            ("é: ü".as_bytes(), 4, 1, "é: [ü]"),
+            (b"a\tb", 3, 1, "a    [b]"),
+        ] {
+            assert_eq!(shown(line, column, width, 80), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_line_steers_the_terminal() {
+        for (line, expected) in [
+            (&b"\x1b[31mred"[..], "[\\u{1b}][31mred"),
+            ("\u{202e}txt".as_bytes(), "[\\u{202e}]txt"),
+            ("\u{200b}x".as_bytes(), "[\\u{200b}]x"),
+            (b"\xff\xfex", "[\\xff]\\xfex"),
+            (b"\0a\rb", "[\\0]a\\rb"),
+            ("\u{9b}1m".as_bytes(), "[\\u{9b}]1m"),
+        ] {
+            assert_eq!(shown(line, 1, 1, 80), expected);
+        }
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_mark() {
+        let line = "0123456789".repeat(100);
+        assert_eq!(shown(line.as_bytes(), 1, 2, 36), "[01]234567890123456789…");
+        assert_eq!(shown(line.as_bytes(), 501, 2, 36), "…123456789[01]234567890…");
+        assert_eq!(shown(line.as_bytes(), 1000, 1, 36), "…0123456789012345678[9]");
+        assert_eq!(shown(line.as_bytes(), 501, 400, 36), "…[01234567890123456789]…");
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_fits_and_is_harmless(line: Vec<u8>, column: u32, width: u32, room in 0_usize..200) {
+            let Excerpt { text, mark } = Excerpt::of(&line, column, width, room);
+            prop_assert!(text.get(mark).is_some());
+            prop_assert!(text.chars().count() <= room.max(2 * GUTTER));
+            prop_assert!(!text.chars().any(char::is_control));
+        }
+
+        #[test]
+        fn near_places_too(line in "[a-z\u{202e}é]{0,300}", column in 0_u32..320, width in 0_u32..9) {
+            let Excerpt { text, mark } = Excerpt::of(line.as_bytes(), column, width, 40);
+            // As a string, the override's escape would be read as a format.
+            let turned = text.contains('\u{202e}');
+            prop_assert!(text.get(mark).is_some() && !turned);
+        }
+    }
+}
