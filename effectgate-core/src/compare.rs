@@ -9,7 +9,6 @@ mod log;
 mod place;
 mod program;
 mod reach;
-mod rules;
 mod server;
 
 use std::collections::BTreeMap;
@@ -20,7 +19,6 @@ use serde::Serialize;
 
 pub use bounds::{Bounds, Used};
 pub use findings::{Cited, Finding};
-pub use rules::RULES;
 
 use crate::input::UnixNanos;
 use crate::policy::Policy;

@@ -15,6 +15,9 @@ use serde::Serialize;
 
 use crate::policy::{self, Policy};
 
+/// The rule that what is newly permitted breaks until it was reviewed.
+pub const PERMITS_MORE: &str = "permits-more";
+
 /// The difference of two policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Delta {
@@ -135,6 +138,11 @@ fn grants(old: &Policy, new: &Policy) -> Vec<Change> {
 }
 
 impl Change {
+    /// What may be done, to be read after "may".
+    pub fn may(&self) -> &str {
+        &self.act
+    }
+
     /// Something of which the old policy says nothing.
     fn new(kind: Kind, what: impl Into<String>, line: Option<u32>, act: impl Into<String>) -> Self {
         Change { kind, what: what.into(), old: None, new: None, line, act: act.into() }

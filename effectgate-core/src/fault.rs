@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::rules;
 use crate::tree::Pos;
 
 /// One fault. Parsers report every fault they find, not only the first.
@@ -24,6 +25,13 @@ pub struct Fault {
     pub help: String,
 }
 
+impl Fault {
+    /// Why the rule matters, in a sentence or two.
+    pub fn why(&self) -> &'static str {
+        rules::why(self.rule)
+    }
+}
+
 /// Faults of one file, while it is being read.
 #[derive(Debug)]
 pub(crate) struct Faults {
@@ -43,6 +51,7 @@ impl Faults {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
+        debug_assert!(!rules::why(rule).is_empty(), "{rule} is not in the table of rules");
         self.found.push(Fault {
             file: self.file.clone(),
             rule,

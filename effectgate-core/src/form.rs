@@ -53,7 +53,6 @@ pub(crate) struct Key {
 
 /// What a value looks like.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the patterns are for the schema, which is to come")]
 pub(crate) enum Shape {
     /// A version of the format.
     Version(&'static [u8]),

@@ -210,8 +210,9 @@ fn parse_name(text: &str) -> Result<HostName, NameFault> {
     // What resolvers would read as a number must be one in the only form that
     // everybody reads alike: 0x7f.1, 127.1 and 010.0.0.1 are other addresses
     // to other programs.
-    if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
-        return name.parse::<Ipv4Addr>().map(|v4| HostName::Address(IpAddr::V4(v4))).map_err(
+    let digits = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
+    if digits || last.starts_with("0x") {
+        return text.parse::<Ipv4Addr>().map(|v4| HostName::Address(IpAddr::V4(v4))).map_err(
             |_| {
                 (
                     "host-address",

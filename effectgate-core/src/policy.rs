@@ -2,6 +2,7 @@
 //! against, each with the line it was written in.
 
 mod list;
+mod outside;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ pub use crate::host::{Host, HostName, Protocol};
 use crate::input::{Coverage, Limited};
 use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
+pub use outside::leads_outside;
 
 /// A policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,8 +194,8 @@ pub enum OnViolation {
     Enforce,
 }
 
-/// Reads a policy: an envelope when the text begins like a JSON object, and
-/// a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
+/// Reads a policy: an envelope when the text begins like a JSON object (or
+/// the file is called one), and a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
 /// expire.
 ///
 /// # Errors
@@ -201,7 +203,8 @@ pub enum OnViolation {
 pub fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy, Vec<Fault>> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => envelope::parse(file_name, bytes),
-        None if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
+        // It is neither; its name says which format its faults are about.
+        _ if file_name.ends_with(".json") => envelope::parse(file_name, bytes),
         _ => manifest::parse(file_name, bytes, today),
     }
 }

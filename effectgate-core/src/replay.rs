@@ -9,7 +9,7 @@ use std::io::BufRead;
 
 use lines::Lines;
 
-pub use lines::{ReplayError, Verified, verify};
+pub use lines::{ReplayError, Verified, day, verify};
 
 use crate::chain::Flaw;
 use crate::input::Input;

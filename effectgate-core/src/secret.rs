@@ -30,8 +30,14 @@ pub fn is_secret_name(name: &[u8]) -> bool {
 
 const EXACT: [&str; 5] =
     ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
-const BELOW: [&str; 4] =
-    ["/run/secrets/", "/var/run/secrets/", "/etc/ssl/private/", "/etc/sudoers.d/"];
+/// The last is the daemon's own.
+const BELOW: [&str; 5] = [
+    "/run/secrets/",
+    "/var/run/secrets/",
+    "/etc/ssl/private/",
+    "/etc/sudoers.d/",
+    "/var/lib/effectgate/",
+];
 
 /// Whether a path is one under which credentials are kept. Reading them is
 /// recorded with a mark; whether it was right is for the reader to say.
@@ -116,6 +122,7 @@ mod tests {
             "/home/a/.docker/config.json",
             "/home/a/.netrc",
             "/etc/ssh/ssh_host_ed25519_key",
+            "/var/lib/effectgate/jobs",
         ] {
             assert!(is_credential_path(path.as_bytes()), "{path}");
         }

@@ -125,10 +125,12 @@ impl fmt::Display for Verdict {
 /// Class, action, object, program, rule, on one line whatever their bytes.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let program = self.program.as_deref().unwrap_or("?");
+        // What the observer itself found out was done by no process.
+        let by = self.process.as_ref().map(|_| self.program.as_deref().unwrap_or("?"));
+        let by = by.map(|program| format!(" by {program}")).unwrap_or_default();
         let times = if self.count > 1 { format!(" ({}x)", self.count) } else { String::new() };
         let line = format!(
-            "{} {} {} by {program}: {}{times}",
+            "{} {} {}{by}: {}{times}",
             self.class.name(),
             self.action,
             self.object,

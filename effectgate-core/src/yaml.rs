@@ -174,7 +174,8 @@ impl<'a> Reader<'a> {
             };
             let (event, value_at) = self.next()?;
             // A value that is left out has no place of its own.
-            let absent = matches!(&event, Event::Scalar(text, ..) if text.is_empty());
+            let absent =
+                matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text.is_empty());
             let mut value = self.node(event, value_at)?;
             if absent {
                 value.at = at;

@@ -222,7 +222,8 @@ pub struct Diff {
     pub old: PathBuf,
     /// The policy as it is to be
     pub new: PathBuf,
-    /// A review note from the old digest to the new one
+    /// A review note from the old digest to the new one; a file that is not
+    /// there covers nothing
     #[arg(long, value_name = "FILE")]
     pub review_note: Option<PathBuf>,
 }

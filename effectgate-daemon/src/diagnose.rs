@@ -4,12 +4,14 @@
 mod excerpt;
 mod look;
 pub mod sarif;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level as Drawn, Origin, Renderer, Snippet};
-use effectgate_core::policy::Fault;
+use effectgate_core::{policy::Fault, rules};
 use serde_json::{Value, json};
 
 pub use excerpt::visible;
@@ -28,8 +30,8 @@ pub struct Finding {
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
-    /// Why the rule is there.
-    pub why: Option<&'static str>,
+    /// Why the rule is there; may be empty.
+    pub why: &'static str,
     /// What to do; may be empty.
     pub help: String,
     /// Another place that decided.
@@ -101,7 +103,7 @@ pub fn of_file(faults: Vec<Fault>, bytes: &[u8]) -> Vec<Finding> {
             file,
             place: Some(Place { line: u64::from(number), mark }),
             message,
-            why: rule_why(rule),
+            why: rules::why(rule),
             help,
             decided: None,
         }
@@ -119,7 +121,7 @@ pub fn text(findings: &[Finding], look: Look) -> String {
     let mut last = None;
     let mut text = String::new();
     for finding in findings.iter().take(MOST_DRAWN) {
-        let why = finding.why.filter(|_| explained.insert(finding.rule));
+        let why = if explained.insert(finding.rule) { finding.why } else { "" };
         // Ten keys that are missing are missing at one place.
         let here = Some((&finding.file, &finding.place));
         text += &drawn(finding, why, here == last, look);
@@ -146,12 +148,7 @@ pub fn json(finding: &Finding) -> Value {
     })
 }
 
-/// Why a rule is there.
-fn rule_why(_rule: &str) -> Option<&'static str> {
-    None
-}
-
-fn drawn(finding: &Finding, why: Option<&'static str>, seen: bool, look: Look) -> String {
+fn drawn(finding: &Finding, why: &'static str, seen: bool, look: Look) -> String {
     let level = match finding.level {
         Level::Error => Drawn::ERROR,
         Level::Note => Drawn::NOTE,
@@ -170,7 +167,7 @@ fn drawn(finding: &Finding, why: Option<&'static str>, seen: bool, look: Look) -
         }
         _ => (title.element(Origin::path(place.clone())), place.clone()),
     };
-    if let Some(why) = why {
+    if !why.is_empty() {
         group = group.element(Drawn::NOTE.message(why));
     }
     if let Some(Decided { file, line, key }) = &finding.decided {

@@ -24,5 +24,8 @@ pub fn main(args: &Args) -> Result<()> {
         .args(&args.args)
         .env("EFFECTGATE_BIN", repo.effectgate())
         .env("EFFECTGATE_TRIGGER", repo.trigger());
-    run(&mut bench)
+    run(&mut bench)?;
+    let mut policies = repo.cargo();
+    policies.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_policy"]);
+    run(&mut policies)
 }

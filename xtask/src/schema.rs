@@ -16,8 +16,12 @@ pub struct Args {
 }
 
 /// Every generated document: its path in the repository and its content.
-fn documents() -> Vec<(&'static str, String)> {
-    vec![("docs/hooks.md", hooks())]
+fn documents() -> Vec<(String, String)> {
+    let mut documents = vec![("docs/hooks.md".to_owned(), hooks())];
+    for (name, schema) in effectgate_core::schema::documents() {
+        documents.push((format!("policies/schema/{name}.schema.json"), format!("{schema:#}\n")));
+    }
+    documents
 }
 
 /// `cargo xtask schema`
@@ -29,7 +33,7 @@ pub fn main(args: &Args) -> Result<()> {
 /// Fails when a document is not what the code says.
 pub fn check(repo: &Repo) -> Result<()> {
     for (path, expected) in documents() {
-        let found = fs::read_to_string(repo.root.join(path)).unwrap_or_default();
+        let found = fs::read_to_string(repo.root.join(&path)).unwrap_or_default();
         if found != expected {
             let line = first_difference(&found, &expected);
             bail!(
@@ -43,7 +47,7 @@ pub fn check(repo: &Repo) -> Result<()> {
 
 fn write(repo: &Repo) -> Result<()> {
     for (path, content) in documents() {
-        let file = repo.root.join(path);
+        let file = repo.root.join(&path);
         let parent = file.parent().context("a document has no directory")?;
         fs::create_dir_all(parent)
             .with_context(|| format!("cannot create {}", parent.display()))?;

@@ -82,7 +82,7 @@ impl<'a> Programs<'a> {
                 let known = programs::SEARCH_PATH.contains(&directory)
                     || self.search.iter().any(|root| contains(root, directory));
                 if !known {
-                    findings.add("binary-path", at, Some(list.key), || {
+                    findings.add("binary-elsewhere", at, Some(list.key), || {
                         let message = format!(
                             "{} is neither where the system keeps programs nor below an exec root",
                             shown(binary)
@@ -255,8 +255,8 @@ fn top(module: &str) -> &str {
 /// down and some do not.
 fn with_name<'a>(program: &'a str, argv: &'a [Cow<'a, str>]) -> impl Iterator<Item = &'a str> {
     // By another of its names, too: `python` for the file `python3`.
-    let names_it =
-        |first: &str| programs::is_same(first, program) || programs::is_interpreter(first);
+    let alike = |first: &str| programs::is_interpreter(first) && programs::is_interpreter(program);
+    let names_it = |first: &str| programs::is_same(first, program) || alike(first);
     let named = argv.first().is_some_and(|first| names_it(first));
     let name = (!named).then_some(program);
     name.into_iter().chain(argv.iter().map(Cow::as_ref))

@@ -23,8 +23,9 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
     let parsed = match host::parse(plain) {
         Ok(parsed) => parsed,
         Err(bad) => {
-            findings
-                .add("host-form", at, None, || (format!("{} is no host", shown(host)), bad.help));
+            findings.add("host-spelling", at, None, || {
+                (format!("{} is no host", shown(host)), bad.help)
+            });
             return;
         }
     };
@@ -42,7 +43,7 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
     }
     let name = || shown(host);
     if listed {
-        findings.add("host-port", at, Some(key), || {
+        findings.add("host-other-port", at, Some(key), || {
             let message = format!("{} is listed for another port or protocol", name());
             (message, "write the port in the trace; use the one that is listed")
         });

@@ -62,10 +62,13 @@ impl Check<'_> {
         }
         let count = object.one_of.iter().filter(|name| there(name)).count();
         if count != 1 && !object.one_of.is_empty() {
-            let names = object.one_of.join(" or ");
-            let which = if count == 0 { "neither" } else { "both" };
-            let message = format!("{}{which} of {names} is written", prefix(path));
-            self.faults.add(at, "one-of", message, format!("write exactly one: {names}"));
+            let what = if count == 0 {
+                format!("neither {} is written", object.one_of.join(" nor "))
+            } else {
+                format!("{} are all written", object.one_of.join(" and "))
+            };
+            let help = format!("write exactly one: {}", object.one_of.join(" or "));
+            self.faults.add(at, "one-of", format!("{}{what}", prefix(path)), help);
         }
     }
 
@@ -87,7 +90,11 @@ impl Check<'_> {
         let version = self.version;
         let keys: Vec<_> =
             object.keys.iter().filter(|key| key.since <= version).map(|key| key.name).collect();
-        let help = format!("the keys are {}", keys.join(", "));
+        let near = keys.iter().map(|key| (strsim::jaro_winkler(key, &member.key), key));
+        let help = match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
+            Some((likeness, key)) if likeness > 0.85 => format!("write `{key}`, if that is meant"),
+            _ => format!("the keys are {}", keys.join(", ")),
+        };
         self.faults.add(member.at, "unknown-key", message, help);
     }
 
@@ -128,7 +135,7 @@ impl Check<'_> {
             }
             (Shape::OneOf(rule, words), Value::String(text)) => {
                 if self.characters(text, node.at, path) && !words.contains(&text.as_str()) {
-                    let message = format!("{path}: {} is no choice", quoted(text));
+                    let message = format!("{path}: {} is none of the choices", quoted(text));
                     let help = format!("write one of: {}", words.join(", "));
                     self.faults.add(node.at, rule, message, help);
                 }
@@ -204,7 +211,7 @@ impl Shape {
                 "write it in double quotes"
             }
             Shape::Flag => "write true or false, without quotes",
-            Shape::List(_) => "write a list: [\"…\", \"…\"]",
+            Shape::List(_) => "write a list: [\"…\", \"…\"], or [] for none",
             Shape::Object(_) | Shape::Map(_) => "write an object: {\"key\": …}",
         }
     }

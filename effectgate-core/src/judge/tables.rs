@@ -62,14 +62,16 @@ impl Tables {
                 files.entry((found.dev, found.ino)).or_default().push(found.entry);
             }
         }
-        let by_path = policy.roots.entries.iter().enumerate();
-        let kernel_files = by_path
-            .filter(|(_, entry)| is_kernel_file(entry))
-            .map(|(index, entry)| (entry.path.clone().into_bytes(), index));
+        let mut kernel_files = HashMap::new();
+        for (index, entry) in policy.roots.entries.iter().enumerate() {
+            if is_kernel_file(entry) {
+                kernel_files.entry(entry.path.clone().into_bytes()).or_insert(index);
+            }
+        }
         Tables {
-            today: time::format(started.ts).chars().take(10).collect(),
+            today: time::day(started.ts),
             roots: places(policy, &started.roots),
-            kernel_files: kernel_files.collect(),
+            kernel_files,
             hosts: hosts(&started),
             files,
             paths,

@@ -61,7 +61,8 @@ fn basename(name: &str) -> Result<(), Bad> {
 impl Allowed<'_> {
     /// Whether this program may be listed at all.
     fn program(&self, name: &str) -> Result<(), Bad> {
-        if let Some(shell) = programs::shell_name(name)
+        // Names on the systems that these shells come from have no case.
+        if let Some(shell) = programs::shell_name(&name.to_lowercase())
             && !self.excepts(shell)
         {
             let message = format!("{} is a shell: it runs whatever it is told", quoted(name));
@@ -81,9 +82,11 @@ impl Allowed<'_> {
 
     pub fn exception_help(&self) -> &'static str {
         if self.version == 1 {
-            "list the programs it would run instead, or write `version: 2` and an exception with two reviewers"
+            "list the programs it would run instead, or write `version: 2` and, with its name, \
+             `exceptions: [{\"allows\": \"bash\"}]`; what else an exception needs is said then"
         } else {
-            "list the programs it would run instead, or write an exception with two reviewers"
+            "list the programs it would run instead, or write, with its name, \
+             `exceptions: [{\"allows\": \"bash\"}]`; what else an exception needs is said then"
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What two people let through until a day.
 
+use crate::entries::Seen;
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
 use crate::policy::Exception;
@@ -9,8 +10,16 @@ use crate::time;
 use super::identity::is_bot;
 
 pub(super) fn read(fields: Fields, today: &str, faults: &mut Faults) -> Vec<Exception> {
-    let nodes = fields.list("exceptions").unwrap_or_default();
-    nodes.iter().map(|node| one(Fields::of(node), node.at.line, today, faults)).collect()
+    let mut seen = Seen::default();
+    let mut exceptions = Vec::new();
+    for node in fields.list("exceptions").unwrap_or_default() {
+        let fields = Fields::of(node);
+        if let Some((at, what)) = fields.text("allows") {
+            seen.once(&what.to_owned(), what, "exceptions", at, faults);
+        }
+        exceptions.push(one(fields, node.at.line, today, faults));
+    }
+    exceptions
 }
 
 fn one(fields: Fields, line: u32, today: &str, faults: &mut Faults) -> Exception {

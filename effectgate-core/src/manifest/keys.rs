@@ -9,7 +9,7 @@ pub(crate) const FORMAT: Format =
     Format { name: "a manifest", syntax: Syntax::Yaml, root: plain(KEYS) };
 
 const KEYS: &[Key] = &[
-    required("version", Shape::Version(&[1, 2]), "the version of this format", "2"),
+    required("version", Shape::Version(&[1, 2]), "the version of this format", "1"),
     required(
         "agent_id",
         Shape::Word("."),

@@ -63,7 +63,7 @@ fn profiles(fields: Fields, faults: &mut Faults) -> Vec<RootRule> {
 }
 
 /// A path of the repository in normal form; `.` is the workspace itself.
-fn relative(text: &str) -> Result<String, Bad> {
+pub(super) fn relative(text: &str) -> Result<String, Bad> {
     let bad = |rule, what: &str, help| Err((rule, format!("{} {what}", quoted(text)), help));
     let mut letters = text.chars();
     let drive =
@@ -73,13 +73,21 @@ fn relative(text: &str) -> Result<String, Bad> {
     }
     if text.starts_with('~') || text.contains(['$', '%']) {
         let help = "write a path of the repository: homes and variables differ between machines";
-        return bad("root-home", "stands for a home or a variable", help);
+        return bad(
+            "root-variable",
+            "has a `~`, a `$` or a `%`, which stand for something else",
+            help,
+        );
     }
     if drive {
         return bad("root-drive", "begins with a drive letter", "write a path of the repository");
     }
     if text.contains('\\') {
         return bad("root-backslash", "has a backslash", "separate directories by `/`");
+    }
+    if is_temporary(text) {
+        let help = "leave it out: a job has a temporary directory of its own, in TMPDIR";
+        return bad("root-temporary", "is a directory that everybody shares", help);
     }
     if text.starts_with('/') {
         let help = "write a path of the repository; what else is read belongs in read_roots";
@@ -103,9 +111,16 @@ fn relative(text: &str) -> Result<String, Bad> {
     Ok(if parts.is_empty() { ".".to_owned() } else { parts.join("/") })
 }
 
+/// Whether an absolute path is or lies below what every user can write to.
+fn is_temporary(path: &str) -> bool {
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"];
+    path.starts_with('/')
+        && absolute(path).is_ok_and(|path| shared.iter().any(|root| is_below(&path, root)))
+}
+
 /// A path of the repository, or an absolute one where no credentials are.
 fn readable(text: &str) -> Result<String, Bad> {
-    if !text.starts_with('/') {
+    if !text.starts_with('/') || is_temporary(text) {
         return relative(text);
     }
     let path = absolute(text)?;
@@ -136,15 +151,23 @@ fn secret_file(text: &str) -> Result<String, Bad> {
 }
 
 pub(super) fn socket(text: &str) -> Result<String, Bad> {
-    absolute(text)
+    absolute(text).ok().filter(|_| !text.ends_with('/')).ok_or_else(|| {
+        let message = format!("{} is no absolute path of a socket", quoted(text));
+        ("socket-path", message, "write its whole path from /, without `..`")
+    })
 }
 
 /// Whether `path` is this root or lies below it; both in normal form.
-fn is_below(path: &str, root: &str) -> bool {
+pub(super) fn is_below(path: &str, root: &str) -> bool {
     root == "." || path == root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn check_below(fields: Fields, key: &str, workspace: &[Entry<String>], faults: &mut Faults) {
+    // A workspace root that is wrong itself says nothing about what lies below it.
+    let listed = fields.list("workspace_roots").map_or(0, <[_]>::len);
+    if listed == 0 || listed > workspace.len() {
+        return;
+    }
     for (at, text) in fields.texts(key).unwrap_or_default() {
         let Ok(path) = relative(text) else { continue };
         if !workspace.iter().any(|root| is_below(&path, &root.value)) {

@@ -10,6 +10,7 @@ use crate::tree::{Node, Pos};
 
 use super::binaries::{Allowed, digest};
 use super::network::Net;
+use super::roots::{is_below, relative};
 
 pub(super) struct Servers {
     pub servers: Vec<Server>,
@@ -39,7 +40,7 @@ pub(super) fn read(fields: Fields, allowed: &Allowed, faults: &mut Faults) -> Se
 
 fn tools(server: Fields, name: &str, faults: &mut Faults) -> Vec<Entry<Tool>> {
     if let (Some(at), Some([])) = (server.at("tools"), server.list("tools")) {
-        let message = format!("tools: {} may call none", quoted(name));
+        let message = format!("tools: {} has none", quoted(name));
         faults.add(at, "server-tools", message, "list its tools, or remove the server");
     }
     entries::read(server, "tools", faults, |text| {
@@ -94,9 +95,7 @@ pub(super) fn check_reach(
                 let program = command.first().map(String::as_str).unwrap_or_default();
                 let name = program.rsplit('/').next().unwrap_or_default();
                 let listed = binaries.iter().any(|entry| entry.value.name == name);
-                // What a path of the repository names is judged by exec_roots.
-                let built = program.contains('/') && fields.get("exec_roots").is_some();
-                if !name.is_empty() && !listed && !built {
+                if !name.is_empty() && !listed && !is_built(fields, program) {
                     let message = format!("command: {} is not among the binaries", quoted(name));
                     faults.add(place, "server-binary", message, "list it there too");
                 }
@@ -110,6 +109,15 @@ pub(super) fn check_reach(
             }
         }
     }
+}
+
+/// Whether a path leads below a root whose programs may run.
+fn is_built(fields: Fields, program: &str) -> bool {
+    let roots = fields.texts("exec_roots").unwrap_or_default();
+    program.contains('/')
+        && relative(program).is_ok_and(|path| {
+            roots.iter().any(|(_, root)| relative(root).is_ok_and(|root| is_below(&path, &root)))
+        })
 }
 
 /// Where the first word of this server's command, or its URL, stands.

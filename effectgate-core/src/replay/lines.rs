@@ -67,6 +67,14 @@ pub fn verify(log: impl BufRead) -> Result<Verified, ReplayError> {
     })
 }
 
+/// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
+/// is read as of that day. `None` where no such log begins; judging it says why.
+pub fn day(log: impl BufRead) -> Option<String> {
+    let mut lines = Lines { log, chain: Chain::new(String::new()), closed: false, good: 0 };
+    let value = chain::parse(&lines.bytes().ok()??).ok()?;
+    Some(crate::time::day(read::opening(&value).ok()?.ts))
+}
+
 /// One line, as bytes and as JSON.
 pub(super) struct Line {
     pub bytes: Vec<u8>,

@@ -215,7 +215,7 @@ impl<'a> Parts<'a, '_> {
 
     fn step(&mut self) -> Option<u64> {
         match self.take(7) {
-            Raw::Missing => None,
+            Raw::Missing | Raw::Null => None,
             Raw::Whole(step) => Some(step),
             other => {
                 self.type_wrong(7, other.kind(), "a whole number from 0");
@@ -248,6 +248,8 @@ impl<'a> Parts<'a, '_> {
     fn list(&mut self, at: usize) -> Option<Vec<Cow<'a, str>>> {
         match self.take(at) {
             Raw::Missing => None,
+            // What may be left out may be null as well.
+            Raw::Null if at >= REQUIRED => None,
             Raw::List(items) => {
                 for item in &items {
                     self.no_nul(at, item);

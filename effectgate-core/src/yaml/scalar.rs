@@ -16,14 +16,15 @@ pub(super) fn resolve(text: &str, at: Pos) -> Result<Value, Broken> {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         text if is_number(text) => Value::Number(text.to_owned()),
-        text if is_ambiguous(text) => {
-            let message =
-                format!("`{text}` is a string to some YAML programs, and something else to others");
-            let help = "write it in quotes if a string is meant; a number in plain decimal \
-                        digits; a choice as `true` or `false`";
-            return Err(broken(at, "yaml-ambiguous", message, help));
-        }
-        text => Value::String(text.to_owned()),
+        text => match ambiguity(text) {
+            None => Value::String(text.to_owned()),
+            Some(help) => {
+                let message = format!(
+                    "`{text}` is a string to some YAML programs and something else to others"
+                );
+                return Err(broken(at, "yaml-ambiguous", message, help));
+            }
+        },
     })
 }
 
@@ -35,12 +36,21 @@ fn is_number(text: &str) -> bool {
     digits(whole) && digits(fraction) && (whole == "0" || !whole.starts_with('0'))
 }
 
-/// Broader than the two type systems: what only looks like a number, a
-/// boolean or a time is refused too, so that no reviewer has to know them.
-fn is_ambiguous(text: &str) -> bool {
+/// What to write instead of a scalar that is read in two ways. This is broader
+/// than the two type systems: what only looks like a number, a choice or a
+/// time is refused too, so that no reviewer has to know them.
+fn ambiguity(text: &str) -> Option<&'static str> {
     const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "="];
     let lower = text.to_ascii_lowercase();
-    WORDS.contains(&lower.as_str()) || is_numeric(&lower) || is_date(&lower)
+    if WORDS.contains(&lower.as_str()) {
+        Some("write it in quotes if a string is meant, or else `true` or `false`")
+    } else if is_numeric(&lower) {
+        Some("write it in quotes if a string is meant, or else in plain decimal digits")
+    } else if is_date(&lower) {
+        Some("write it in quotes")
+    } else {
+        None
+    }
 }
 
 /// Anything made as numbers of any base, with signs, underscores, exponents

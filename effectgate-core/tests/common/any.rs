@@ -145,6 +145,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
             ts(),
             prop_oneof![
                 any::<u32>().prop_map(|killed| Notice::Leftovers { killed }),
+                any::<u64>().prop_map(|value| Notice::Limit { limit: Limited::WallClock, value }),
                 any::<String>().prop_map(|why| Notice::Stopped { why }),
                 planted().prop_map(|why| Notice::Stopped { why }),
                 any::<String>().prop_map(|why| Notice::CanaryFailed { why }),

@@ -3,12 +3,14 @@
 
 pub mod any;
 
+use std::path::Path;
+
 use effectgate_core::input::{
     Backend, Bytes, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp,
-    Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
+    Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
 };
-use effectgate_core::policy::{self, Policy, Rights};
-use effectgate_core::{Line, State, Verdict, step};
+use effectgate_core::policy::{self, Key, Policy, Rights, RootRule};
+use effectgate_core::{Line, State, Verdict, judge, step};
 
 pub const JOB: JobId = 3;
 pub const T0: u64 = 1_700_000_000_000_000_000;
@@ -32,6 +34,114 @@ pub fn policy_with_roots(roots: &[&str]) -> Policy {
     let text = ENVELOPE
         .replace(r#""/srv/repo", "/srv/scratch""#, &format!("\"{}\"", roots.join("\", \"")));
     policy::parse("other.json", text.as_bytes(), "2026-01-31").unwrap()
+}
+
+/// The lines matter: tests say which of them decided.
+pub const MANIFEST: &str = r#"version: 2
+agent_id: docs-agent
+owner: team-docs
+workspace_roots: [src, vendor]
+write_roots: [src/out]
+exec_roots: [src/built]
+read_roots:
+  - /opt/data
+  - /proc/cpuinfo
+  - /srv/repo/conf.toml
+extends: [base-linux]
+mounted_secrets: [/run/secrets/db]
+binaries:
+  - python3
+  - bash
+  - ls
+network:
+  mode: allowlist
+  hosts: [docs.example.com]
+env_allow: [CI]
+exceptions:
+  - allows: bash
+    reviewers: [A. One, B. Two]
+    reason: the build is a shell script
+    expires: "2023-12-31"
+  - allows: perl -e
+    reviewers: [A. One, B. Two]
+    reason: the generator
+    expires: "2023-12-31"
+max_steps: 100
+max_wall_clock_sec: 60
+max_tool_calls_per_step: 20
+mcp_servers: []
+"#;
+
+/// The day of [`T0`].
+pub const TODAY: &str = "2023-11-14";
+
+pub fn manifest() -> Policy {
+    manifest_of(MANIFEST)
+}
+
+/// What the shipped profiles hold is not these tests' matter: another one adds
+/// this directory.
+pub const PROFILED: &str = "/usr/share/kit";
+
+pub fn manifest_of(text: &str) -> Policy {
+    let parsed = policy::parse("agent-egress.yml", text.as_bytes(), TODAY);
+    let mut policy = parsed.unwrap_or_else(|faults| panic!("{faults:#?}"));
+    policy.roots.entries.push(RootRule {
+        path: PROFILED.into(),
+        rights: Rights::READ,
+        key: Key { name: "base-linux", line: 11 },
+        profile: true,
+    });
+    policy
+}
+
+/// A job under [`MANIFEST`] in `/srv/repo`, whose user's home is `/home/a`.
+pub fn manifest_started() -> Started {
+    under(manifest())
+}
+
+/// The same under another manifest: what the engine would find on a machine
+/// where every root of it exists and no path has links. Roots have the numbers
+/// of their entries, counted from 1; `TMPDIR` has 9999.
+pub fn under(policy: Policy) -> Started {
+    let (workspace, home) = (Path::new("/srv/repo"), Path::new("/home/a"));
+    let entries = policy.roots.entries.iter().enumerate();
+    let entries = entries.filter(|(_, entry)| !judge::is_kernel_file(entry));
+    let mut roots: Vec<Root> = entries
+        .map(|(index, entry)| {
+            let path = entry.place(Some(workspace), Some(home)).unwrap();
+            let path = path.to_str().unwrap().into();
+            Root { id: index as u32 + 1, path, entry: Some(index), rights: Rights::default() }
+        })
+        .collect();
+    let tmpdir = b"/tmp/effectgate-3".to_vec();
+    roots.push(Root { id: 9999, path: tmpdir, entry: None, rights: Rights::default() });
+    judge::grant_rights(&policy, &mut roots);
+    let names = policy.binaries.as_ref().unwrap().entries().iter().enumerate();
+    let binaries = names
+        .map(|(entry, listed)| Found {
+            entry,
+            path: format!("/usr/bin/{}", listed.value.name).into(),
+            dev: Device { major: 8, minor: 1 },
+            ino: 1000 + entry as u64,
+        })
+        .collect();
+    Started {
+        workspace: Some(b"/srv/repo".to_vec()),
+        home: Some(b"/home/a".to_vec()),
+        own: vec![b"/usr/share/kit/evidence".to_vec()],
+        hosts: vec![vec![]],
+        policy,
+        roots,
+        binaries,
+        ..started()
+    }
+}
+
+/// The root at this path.
+pub fn root_at(started: &Started, path: &str) -> RootMatch {
+    let root = started.roots.iter().find(|root| root.path == path.as_bytes());
+    RootMatch::Below(root.unwrap_or_else(|| panic!("no root {path}")).id)
 }
 
 pub fn started() -> Started {

@@ -1,19 +1,25 @@
 //! `effectgate diff`
 
-use effectgate_core::{diff, pin};
+use effectgate_core::{
+    diff::{self, Delta},
+    pin::{self, ReviewNote},
+    policy::Policy,
+    rules,
+};
 use serde_json::json;
 
 use super::{policy, print, print_json};
 use crate::{
-    cli::{Diff, Format},
+    cli::{Diff, Wanted},
+    diagnose::{self, Finding, Level, Place},
     exit::{self, Code, Outcomes},
 };
 
-pub fn diff(args: &Diff, format: Format) -> Outcomes {
-    let (old, _) = policy::read(&args.old).code(exit::USAGE)?;
+pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
+    // What has expired in the old one was there; a later day is more.
+    let (old, _) = policy::read_on(&args.old, policy::ANY_DAY).code(exit::USAGE)?;
     let (new, _) = policy::read(&args.new).code(exit::USAGE)?;
-    let note = args.review_note.as_deref().map(policy::read_note).transpose();
-    let note = note.code(exit::USAGE)?.map(|(note, _)| note);
+    let note = note(args).code(exit::USAGE)?;
     let delta = diff::diff(&old, &new);
     // A note beside a change that permits nothing more is not asked for.
     let reviewed = match &note {
@@ -21,9 +27,13 @@ pub fn diff(args: &Diff, format: Format) -> Outcomes {
         _ => None,
     };
     let covered = matches!(reviewed, Some(Ok(())));
-    match format {
-        Format::Json => {
-            let side = |policy: &effectgate_core::policy::Policy| {
+    match wanted {
+        Wanted::Sarif => {
+            let here = std::env::current_dir().code(exit::USAGE)?;
+            print_json(&diagnose::sarif::log(&findings(&delta, &new, covered), &here, &[]))?;
+        }
+        Wanted::Json => {
+            let side = |policy: &Policy| {
                 json!({
                     "file": policy.file, "kind": policy.kind, "id": policy.id,
                     "sha256": policy.sha256,
@@ -39,7 +49,7 @@ pub fn diff(args: &Diff, format: Format) -> Outcomes {
                 "review_note": note.as_ref().filter(|_| covered),
             }))?;
         }
-        Format::Text => {
+        Wanted::Text => {
             let review = match &note {
                 _ if !delta.widens() => String::new(),
                 Some(note) if covered => {
@@ -58,4 +68,26 @@ pub fn diff(args: &Diff, format: Format) -> Outcomes {
     }
     let holds = covered || !delta.widens();
     Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+/// The review note. One that is not there covers nothing, and is not needed
+/// where nothing more is permitted: so a job can always name it.
+fn note(args: &Diff) -> anyhow::Result<Option<ReviewNote>> {
+    let path = args.review_note.as_deref().filter(|path| path.exists());
+    Ok(path.map(policy::read_note).transpose()?.map(|(note, _)| note))
+}
+
+/// What is newly permitted, at its lines of the new policy.
+fn findings(delta: &Delta, new: &Policy, covered: bool) -> Vec<Finding> {
+    let finding = |change: &diff::Change| Finding {
+        level: if covered { Level::Note } else { Level::Error },
+        rule: diff::PERMITS_MORE,
+        file: new.file.clone(),
+        place: change.line.map(|line| Place { line: line.into(), mark: None }),
+        message: format!("{} may newly {}", new.id, change.may()),
+        why: rules::why(diff::PERMITS_MORE),
+        help: "take it back, or have it reviewed and write a review note".to_owned(),
+        decided: None,
+    };
+    delta.more.iter().map(finding).collect()
 }

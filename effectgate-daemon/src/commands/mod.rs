@@ -32,7 +32,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
     match cli.command {
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),
-        Command::Diff(args) => diff::diff(&args, format.plain()?),
+        Command::Diff(args) => diff::diff(&args, format),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format.plain()?),

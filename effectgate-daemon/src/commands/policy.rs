@@ -33,7 +33,7 @@ pub struct Pinned {
 /// When one cannot be read, is malformed, or the digest differs and no note
 /// covers it.
 pub fn load(args: &PolicyArgs) -> Result<Pinned> {
-    let (policy, bytes) = of_kind(&args.file)?;
+    let (policy, bytes) = of_kind(&args.file, &today())?;
     let path = args.file.path();
     let note = args.review_note.as_deref().map(read_note).transpose()?;
     let pinned = match (&args.digest, &args.digest_file) {
@@ -57,14 +57,14 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
     Ok(Pinned { policy, bytes, note, digest: pinned })
 }
 
-/// Reads and parses the policy that was named, which must be of the kind that
-/// it was called.
+/// Reads and parses the policy that was named as of a day, `YYYY-MM-DD`; it
+/// must be of the kind that it was called.
 ///
 /// # Errors
 /// As [`read`], or when it is of the other kind.
-pub fn of_kind(file: &PolicyFile) -> Result<(Policy, Vec<u8>)> {
+pub fn of_kind(file: &PolicyFile, today: &str) -> Result<(Policy, Vec<u8>)> {
     let path = file.path();
-    let (policy, bytes) = read(path)?;
+    let (policy, bytes) = read_on(path, today)?;
     match (policy.kind, &file.manifest) {
         (Kind::Manifest, None) => bail!("{} is a manifest: use --manifest", path.display()),
         (Kind::Envelope, Some(_)) => bail!("{} is an envelope: use --envelope", path.display()),
@@ -100,9 +100,20 @@ pub fn workspace(policy: &Policy, named: Option<&Path>) -> Result<Option<PathBuf
 /// # Errors
 /// When it cannot be read, or with all its faults.
 pub fn read(path: &Path) -> Result<(Policy, Vec<u8>)> {
+    read_on(path, &today())
+}
+
+/// A day on which no exception has expired.
+pub const ANY_DAY: &str = "0000-01-01";
+
+/// Reads and parses a policy as on that day, `YYYY-MM-DD`.
+///
+/// # Errors
+/// When it cannot be read, or with all its faults.
+pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     let bytes = bounded(path)?;
     let policy =
-        policy::parse(&path.to_string_lossy(), &bytes, &today()).map_err(|faults| all(&faults))?;
+        policy::parse(&path.to_string_lossy(), &bytes, day).map_err(|faults| all(&faults))?;
     Ok((policy, bytes))
 }
 

@@ -12,11 +12,14 @@ use crate::{
 };
 
 pub fn replay(args: &Replay, format: Format) -> Outcomes {
-    let (policy, _) = policy::of_kind(&args.policy).code(exit::USAGE)?;
-    let log = File::open(&args.events)
-        .with_context(|| format!("cannot read the log {}", args.events.display()))
-        .code(exit::USAGE)?;
-    let replayed = replay::replay(BufReader::with_capacity(1 << 16, log), policy)
+    let open = || {
+        let log = File::open(&args.events)
+            .with_context(|| format!("cannot read the log {}", args.events.display()));
+        Ok(BufReader::with_capacity(1 << 16, log.code(exit::USAGE)?))
+    };
+    let day = replay::day(open()?).unwrap_or_else(policy::today);
+    let (policy, _) = policy::of_kind(&args.policy, &day).code(exit::USAGE)?;
+    let replayed = replay::replay(open()?, policy)
         .with_context(|| format!("the log {} does not hold", args.events.display()))
         .code(exit::DOES_NOT_HOLD)?;
     print_verdict(&replayed.verdict, format)?;

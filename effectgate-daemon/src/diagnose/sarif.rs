@@ -61,17 +61,17 @@ pub fn log(findings: &[Finding], base: &Path, unread: &[String]) -> Value {
 }
 
 /// The rules that were broken, each once, with why they are there.
-fn rules(findings: &[Finding]) -> BTreeMap<&'static str, Option<&'static str>> {
+fn rules(findings: &[Finding]) -> BTreeMap<&'static str, &'static str> {
     findings.iter().map(|finding| (finding.rule, finding.why)).collect()
 }
 
-fn described((rule, why): (&&'static str, &Option<&'static str>)) -> Value {
-    let mut described = json!({ "id": rule, "name": pascal(rule) });
-    if let Some(why) = why {
-        described["fullDescription"] = json!({ "text": why });
-        described["help"] = json!({ "text": why });
-    }
-    described
+fn described((rule, why): (&&'static str, &&'static str)) -> Value {
+    json!({
+        "id": rule,
+        "name": pascal(rule),
+        "fullDescription": { "text": why },
+        "help": { "text": why },
+    })
 }
 
 fn result(finding: &Finding, index: usize, base: &Path, nth: usize) -> Value {
@@ -150,9 +150,10 @@ fn artifact(file: &str, base: &Path) -> Value {
 fn same(finding: &Finding, base: &Path) -> String {
     let mark = finding.place.as_ref().and_then(|place| place.mark.as_ref());
     let line = mark.filter(|mark| is_short(mark)).map(|mark| String::from_utf8_lossy(&mark.text));
+    let line = line.unwrap_or_else(|| finding.message.as_str().into());
     let artifact = artifact(&finding.file, base);
     let uri = artifact["uri"].as_str().unwrap_or_default();
-    format!("{}\n{uri}\n{}", finding.rule, line.unwrap_or_default().trim())
+    format!("{}\n{uri}\n{}", finding.rule, line.trim())
 }
 
 /// `root-climbs` is `RootClimbs`.
@@ -232,7 +233,7 @@ mod tests {
                 mark: Some(Mark { column, width, text: line.as_bytes().into() }),
             }),
             message: "m".into(),
-            why: Some("w"),
+            why: "w",
             help: "h".into(),
             decided: None,
         }

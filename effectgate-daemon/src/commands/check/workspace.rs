@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use effectgate_core::policy::{Fault, Kind, Policy, RootRule};
+use effectgate_core::policy::{self, Fault, Kind, Policy, RootRule};
 
 /// The roots that lead out of the workspace, a path without links. A root
 /// that is not there yet is no fault: the job may be what makes it.
@@ -23,16 +23,7 @@ pub fn faults(policy: &Policy, bytes: &[u8], workspace: &Path) -> Vec<Fault> {
             Ok(place) => format!("leads to {:?}, which is outside the workspace", place),
             Err(error) => format!("cannot be followed: {error}"),
         };
-        let (column, width) = place(bytes, root);
-        faults.push(Fault {
-            file: policy.file.clone(),
-            rule: "root-leads-outside",
-            line: root.key.line,
-            column,
-            width,
-            message: format!("{}: {:?} {said}", root.key.name, root.path),
-            help: "name a directory of the repository itself, not a link".to_owned(),
-        });
+        faults.push(policy::leads_outside(policy, root, &said, bytes));
     }
     // A path may be a root for writing and for reading.
     faults.sort_by_key(|fault| (fault.line, fault.column));
@@ -56,18 +47,6 @@ fn leads_to(path: &Path, followed: usize) -> io::Result<PathBuf> {
         Ok(target) => leads_to(&parent.join(target), followed + 1),
         Err(_) => Ok(parent.join(name)),
     }
-}
-
-/// Column and width of a root's entry: the path where it stands as it is, the
-/// whole entry otherwise.
-fn place(bytes: &[u8], root: &RootRule) -> (u32, u32) {
-    let line = bytes.split(|byte| *byte == b'\n').nth(root.key.line.saturating_sub(1) as usize);
-    let line = String::from_utf8_lossy(line.unwrap_or_default());
-    let entry = line.trim().trim_start_matches("- ");
-    let text = if line.contains(&root.path) { root.path.as_str() } else { entry };
-    let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-    let before = line.split_once(text).map_or("", |(before, _)| before);
-    (count(before).saturating_add(1), count(text).max(1))
 }
 
 #[cfg(test)]

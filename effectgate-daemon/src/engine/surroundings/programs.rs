@@ -8,18 +8,18 @@ use std::{
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     pin,
     policy::{Binary, Entry, Policy},
-    programs, time,
+    programs,
 };
 use sha2::{Digest, Sha256};
 
 use super::Wanted;
+use crate::commands::policy::today;
 
 /// A file that may run.
 #[derive(Debug)]
@@ -99,12 +99,6 @@ fn digest(mut file: &File) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut file, &mut hash)?;
     Ok(pin::hex(&hash.finalize()))
-}
-
-/// `YYYY-MM-DD`, UTC.
-fn today() -> String {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    time::format(now.as_nanos() as u64).chars().take(10).collect()
 }
 
 /// Where programs are looked for.

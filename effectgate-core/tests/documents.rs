@@ -1,0 +1,49 @@
+//! The documents say what the code does: every rule is described, and every
+//! example holds.
+
+use std::fs;
+use std::path::Path;
+
+use effectgate_core::{policy, rules};
+
+#[test]
+fn every_rule_of_policies_is_described() {
+    let described = read("docs/manifest.md") + &read("docs/envelope.md");
+    let missing: Vec<&str> = rules::POLICY
+        .iter()
+        .map(|(rule, _)| *rule)
+        .filter(|rule| !described.contains(&format!("`{rule}`")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_key_of_manifests_is_described() {
+    let described = read("docs/manifest.md");
+    let faults = policy::parse("m.yml", b"version: 2\nno_such_key: 1\n", "2026-11-30").unwrap_err();
+    let unknown = faults.iter().find(|fault| fault.rule == "unknown-key").unwrap();
+    let keys = unknown.help.trim_start_matches("the keys are ").split(", ");
+    let missing: Vec<&str> =
+        keys.filter(|key| !described.contains(&format!("| `{key}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}: {}", unknown.help);
+}
+
+#[test]
+fn every_whole_manifest_that_is_shown_holds() {
+    for document in ["docs/manifest.md", "docs/policies.md"] {
+        let shown = read(document);
+        let manifests = shown.split("```yaml\n").skip(1).map(|rest| rest.split("```").next());
+        let whole: Vec<&str> =
+            manifests.flatten().filter(|text| text.starts_with("version:")).collect();
+        assert!(!whole.is_empty(), "{document}");
+        for text in whole {
+            if let Err(faults) = policy::parse(document, text.as_bytes(), "2026-11-30") {
+                panic!("{text}{faults:#?}");
+            }
+        }
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+}
