@@ -1,35 +1,14 @@
 //! Real work under an envelope, with no false violation.
-//!
-//! Where a machine has no compiler and no git, `EFFECTGATE_TEST_NO_TOOLCHAIN=1`
-//! says so; without it, a missing tool fails the test.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use effectgate_tests::tools::{cargo, have, in_vm};
 use effectgate_tests::{Gate, Scene, gate};
 use serde_json::json;
-
-/// Whether all these programs can be found.
-fn have(programs: &[&str]) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let missing: Vec<_> = programs
-        .iter()
-        .filter(|name| !std::env::split_paths(&path).any(|place| place.join(name).is_file()))
-        .collect();
-    if missing.is_empty() {
-        return true;
-    }
-    let declared = std::env::var("EFFECTGATE_TEST_NO_TOOLCHAIN").is_ok_and(|value| value == "1");
-    assert!(
-        declared,
-        "{missing:?} are not installed; install them, or set EFFECTGATE_TEST_NO_TOOLCHAIN=1"
-    );
-    println!("not tested: {missing:?} are not installed");
-    false
-}
 
 /// Runs a command unwatched, for preparation.
 fn prepare(directory: &Path, words: &[&str]) {
@@ -45,7 +24,7 @@ fn prepare(directory: &Path, words: &[&str]) {
 
 /// Files of the C program. Each takes an emulated machine seconds.
 fn units() -> usize {
-    if std::env::var_os("EFFECTGATE_TEST_VM").is_some() { 4 } else { 30 }
+    if in_vm() { 4 } else { 30 }
 }
 
 /// A C program of many files, each with a header, and a Makefile that builds a
@@ -190,25 +169,6 @@ fn real_rust_build() {
     let outcome = gate().run([cargo, "run", "--offline", "--quiet"]);
     outcome.assert_pass();
     assert!(outcome.stdout().starts_with("built and run\n"), "{}", outcome.story());
-}
-
-/// The toolchain's own cargo, beside its rustc. The one of rustup looks for
-/// settings in a home that the job does not have.
-fn cargo() -> Option<PathBuf> {
-    if let Some(cargo) = std::env::var_os("CARGO").map(PathBuf::from)
-        && cargo.with_file_name("rustc").is_file()
-    {
-        return Some(cargo);
-    }
-    if !have(&["rustc"]) {
-        return None;
-    }
-    let output =
-        Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc can be started");
-    let sysroot = String::from_utf8(output.stdout).expect("UTF-8");
-    let cargo = Path::new(sysroot.trim()).join("bin/cargo");
-    assert!(cargo.is_file(), "{} is not there", cargo.display());
-    Some(cargo)
 }
 
 /// The programs under test exist; so the tests above test them.

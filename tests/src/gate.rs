@@ -80,7 +80,8 @@ pub fn kernel() -> (u8, u8) {
 #[derive(Debug)]
 pub struct Gate {
     command: Command,
-    envelope: PathBuf,
+    /// The option that names the policy's format, and its file.
+    policy: (&'static str, PathBuf),
     evidence: PathBuf,
     replayed: bool,
 }
@@ -96,17 +97,27 @@ impl Gate {
     /// The same with another copy of the binary.
     #[must_use]
     pub fn of(binary: &Path, scene: &Scene) -> Gate {
+        Gate::under(binary, scene, ("--envelope", scene.envelope()))
+    }
+
+    /// `run` under the scene's manifest, with its root as the workspace.
+    #[must_use]
+    pub fn manifest(scene: &Scene) -> Gate {
+        Gate::under(&binary(), scene, ("--manifest", scene.manifest()))
+    }
+
+    fn under(binary: &Path, scene: &Scene, policy: (&'static str, PathBuf)) -> Gate {
         let mut command = Command::new(binary);
         command
             .arg("run")
-            .arg("--envelope")
-            .arg(scene.envelope())
+            .arg(policy.0)
+            .arg(&policy.1)
             .args(["--backend", &backend()])
             .env_clear()
             .env("PATH", PATH)
             .current_dir(scene.root())
             .stdin(Stdio::null());
-        Gate { command, envelope: scene.envelope(), evidence: scene.new_evidence(), replayed: true }
+        Gate { command, policy, evidence: scene.new_evidence(), replayed: true }
     }
 
     /// An option of `run`.
@@ -177,7 +188,7 @@ impl Gate {
             stdout: Some(read(child.stdout.take().expect("piped"))),
             stderr: Some(read(child.stderr.take().expect("piped"))),
             child,
-            envelope: self.envelope,
+            policy: self.policy,
             evidence: self.evidence,
             replayed: self.replayed,
         }
@@ -200,7 +211,7 @@ pub struct Running {
     stdin: Option<ChildStdin>,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
-    envelope: PathBuf,
+    policy: (&'static str, PathBuf),
     evidence: PathBuf,
     replayed: bool,
 }
@@ -244,7 +255,7 @@ impl Running {
             evidence: self.evidence.clone(),
         };
         if self.replayed && outcome.verdict.is_some() {
-            outcome.assert_replays(&self.envelope);
+            outcome.assert_replays(self.policy.0, &self.policy.1);
         }
         outcome
     }
@@ -395,12 +406,12 @@ impl Outcome {
     }
 
     /// The log says what happened, and judged again it says the same.
-    pub(crate) fn assert_replays(&self, envelope: &Path) {
+    pub(crate) fn assert_replays(&self, option: &str, policy: &Path) {
         let output = Command::new(binary())
             .arg("replay")
             .arg(self.evidence.join("events.jsonl"))
-            .arg("--envelope")
-            .arg(envelope)
+            .arg(option)
+            .arg(policy)
             .args(["--format", "json"])
             .stdin(Stdio::null())
             .output()

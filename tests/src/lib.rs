@@ -6,6 +6,7 @@
 //! | `EFFECTGATE_BIN` | the binary under test; required |
 //! | `EFFECTGATE_TRIGGER` | the `trigger` program; by default the one beside the tests |
 //! | `EFFECTGATE_TEST_BACKEND` | the backend under test; `tracepoint` by default |
+//! | `EFFECTGATE_TEST_NO_TOOLCHAIN` | `1`: programs that tests of real work need may be missing |
 //! | `EFFECTGATE_TEST_WAY` | how cases are watched: each by a `run`, the default, or as jobs of one `daemon` |
 
 pub mod cgroup;
@@ -14,6 +15,7 @@ pub mod gate;
 pub mod metrics;
 pub mod record;
 pub mod scene;
+pub mod tools;
 pub mod wait;
 pub mod watched;
 

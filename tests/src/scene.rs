@@ -157,6 +157,22 @@ impl Scene {
         });
     }
 
+    /// Where a manifest is, outside the root.
+    #[must_use]
+    pub fn manifest(&self) -> PathBuf {
+        self.resolved.join("agent-egress.yml")
+    }
+
+    /// Writes a manifest and its pin.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    pub fn write_manifest(&self, text: &str) {
+        fs::write(self.manifest(), text).expect("write");
+        let pin = self.manifest().with_extension("yml.sha256");
+        fs::write(pin, format!("{}  agent-egress.yml\n", digest(text.as_bytes()))).expect("write");
+    }
+
     /// Gives everything in the root to another user, who is not root.
     ///
     /// # Panics

@@ -116,6 +116,6 @@ fn job<S: AsRef<OsStr>>(
     );
     let printed = documents(&finish.stdout);
     assert_eq!(printed.first(), Some(outcome.verdict()), "{}{}", daemon.log(), outcome.story());
-    outcome.assert_replays(&scene.envelope());
+    outcome.assert_replays("--envelope", &scene.envelope());
     outcome
 }

@@ -57,6 +57,10 @@ const TOOLS: &[Tool] = &[
     tool(Need::Vm, "/usr/bin/gcc", "build-essential"),
     tool(Need::Vm, "/usr/bin/make", "build-essential"),
     tool(Need::Vm, "/usr/bin/git", "git"),
+    tool(Need::Vm, "/usr/bin/go", "golang-go"),
+    tool(Need::Vm, "/usr/bin/node", "nodejs"),
+    tool(Need::Vm, "/usr/bin/python3", "python3"),
+    tool(Need::Vm, "mke2fs", "e2fsprogs"),
     tool(Need::Vm, "xz", "xz-utils"),
 ];
 

@@ -4,13 +4,16 @@
 mod apt;
 mod cpio;
 mod guest;
+mod image;
 mod kernel;
+mod languages;
 mod libraries;
 mod pins;
 mod qemu;
 mod report;
 mod session;
 mod toolchain;
+mod tree;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -150,10 +153,11 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
     };
+    let root = image::of(repo, &guest.root()?)?;
     let mut count = Count::default();
     for pinned in kernels {
         let ran = kernel::fetch(repo, pinned)
-            .and_then(|kernel| session::run(repo, &kernel, &guest, plan.limits));
+            .and_then(|kernel| session::run(repo, &kernel, &guest, &root, plan.limits));
         match ran {
             Ok(one) => {
                 count.passed += one.passed;

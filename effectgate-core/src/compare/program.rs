@@ -53,7 +53,7 @@ impl<'a> Programs<'a> {
             Some(binary) => {
                 self.listed(line, event, binary, places, findings);
                 if !self.is_harmless(binary) {
-                    self.told(line, binary, &event.argv, findings);
+                    self.told(line, &whole(binary, &event.argv), findings);
                 }
             }
             // A tool that runs commands is handed them like any other.
@@ -117,11 +117,11 @@ impl<'a> Programs<'a> {
         if let Some(known) = self.harmless.get(binary) {
             return *known;
         }
-        let name = base(binary);
-        let harmless = programs::shell_name(name).is_none()
-            && !programs::is_package_manager(name)
-            && !programs::is_interpreter(binary)
-            && !programs::is_wrapper(binary);
+        let name = programs::basename(binary.as_bytes());
+        let harmless = programs::shell_name(&name).is_none()
+            && !programs::is_package_manager(&name)
+            && !programs::is_interpreter(&name)
+            && !programs::is_wrapper(&name);
         if self.harmless.len() < KEPT {
             self.harmless.insert(binary.to_owned(), harmless);
         }
@@ -129,14 +129,12 @@ impl<'a> Programs<'a> {
     }
 
     /// What the program is, by its name and arguments; then the program that it
-    /// runs, and so on.
-    fn told(&self, line: u64, program: &str, argv: &[Cow<'_, str>], findings: &mut Findings) {
-        let whole: Vec<&str> = with_name(program, argv).collect();
-        let (mut program, mut argv) = (program, whole.as_slice());
+    /// runs, and so on. `argv` begins with the program's name.
+    fn told(&self, line: u64, mut argv: &[&str], findings: &mut Findings) {
         for _ in 0..DEEPEST {
-            self.told_one(line, program, argv, findings);
-            let Some(inner) = programs::wrapped(program, argv) else { return };
-            (program, argv) = (argv[inner], &argv[inner..]);
+            self.told_one(line, argv, findings);
+            let Some(inner) = programs::wrapped(argv) else { return };
+            argv = &argv[inner..];
         }
         findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
             let message = format!("more than {DEEPEST} programs run one another");
@@ -144,38 +142,38 @@ impl<'a> Programs<'a> {
         });
     }
 
-    /// `argv` begins with the program's name.
-    fn told_one(&self, line: u64, program: &str, argv: &[&str], findings: &mut Findings) {
-        let key = self.key(program);
-        let name = base(program);
+    fn told_one(&self, line: u64, argv: &[&str], findings: &mut Findings) {
+        let Some(program) = argv.first() else { return };
+        let name = programs::basename(program.as_bytes());
+        let key = self.key(&name);
         let binary = (Some(line), Some("binary"));
         let arguments = (Some(line), Some("argv"));
-        if let Some(shell) = programs::shell_name(name) {
+        if let Some(shell) = programs::shell_name(&name) {
             self.excepted("shell", binary, shell, key, findings);
             self.fetched(line, argv, findings);
-        } else if let Some(form) = programs::inline_form(program, argv) {
+        } else if let Some(form) = programs::inline_form(&name, argv) {
             self.excepted("inline-program", arguments, form, key, findings);
         }
-        let module = programs::module(program, argv);
-        let manager = |name: &str| programs::is_package_manager(name);
-        match module.as_deref().map(top).filter(|module| manager(module)) {
-            Some(module) => self.manages(module, arguments, key, findings),
-            None if manager(name) => self.manages(name, binary, key, findings),
-            None => {}
+        if let Some(module) = programs::module(&name, argv)
+            && programs::is_package_manager(module.split('.').next().unwrap_or_default())
+        {
+            self.manages(&module, arguments, key, findings);
+        } else if programs::is_package_manager(&name) {
+            self.manages(&name, binary, key, findings);
         }
     }
 
     fn handed(&self, line: u64, argv: &[Cow<'_, str>], findings: &mut Findings) {
+        let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let Some((first, rest)) = argv.split_first() else { return };
         let runs = rest.first().is_some_and(|option| option.starts_with('-'));
         if runs || programs::is_wrapper(first) {
-            self.told(line, first, argv, findings);
+            self.told(line, &argv, findings);
         }
-        let words: Vec<&str> = std::iter::once("").chain(argv.iter().map(Cow::as_ref)).collect();
-        self.fetched(line, &words, findings);
+        // Here the first word may be a script as well.
+        self.fetched(line, &[&[""], argv.as_slice()].concat(), findings);
     }
 
-    /// `argv` begins with the program's name.
     fn fetched(&self, line: u64, argv: &[&str], findings: &mut Findings) {
         if self.changes_dependencies() || !programs::pipes_into_shell(argv) {
             return;
@@ -232,9 +230,8 @@ impl<'a> Programs<'a> {
 
     /// The line of this program, or that of the list.
     fn key(&self, program: &str) -> Option<Key> {
-        let name = base(program);
         let list = self.policy.binaries.as_ref()?;
-        Some(list.find(name).map_or(list.key, |entry| Key { line: entry.line, ..list.key }))
+        Some(list.find(program).map_or(list.key, |entry| Key { line: entry.line, ..list.key }))
     }
 
     fn binaries(&self) -> Option<Key> {
@@ -242,24 +239,14 @@ impl<'a> Programs<'a> {
     }
 }
 
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// The package that a module (`pip._internal`) belongs to.
-fn top(module: &str) -> &str {
-    module.split('.').next().unwrap_or(module)
-}
-
-/// The arguments with the program's own name before them, which some write
-/// down and some do not.
-fn with_name<'a>(program: &'a str, argv: &'a [Cow<'a, str>]) -> impl Iterator<Item = &'a str> {
+/// The arguments with the program's own name before them: traces have it or not.
+fn whole<'a>(program: &'a str, argv: &'a [Cow<'_, str>]) -> Vec<&'a str> {
     // By another of its names, too: `python` for the file `python3`.
     let alike = |first: &str| programs::is_interpreter(first) && programs::is_interpreter(program);
     let names_it = |first: &str| programs::is_same(first, program) || alike(first);
-    let named = argv.first().is_some_and(|first| names_it(first));
-    let name = (!named).then_some(program);
-    name.into_iter().chain(argv.iter().map(Cow::as_ref))
+    let own = argv.first().is_some_and(|first| names_it(first));
+    let rest = argv.iter().skip(usize::from(own)).map(AsRef::as_ref);
+    std::iter::once(program).chain(rest).collect()
 }
 
 /// Whether a digest as a trace writes it is this one.

@@ -1,21 +1,22 @@
-//! Programs that do nothing but run another, which a trace may not show by itself.
+//! Programs that do nothing but run another. A kernel record shows both; a
+//! trace of tool calls shows only what was asked for.
 
-use super::{basename, is_interpreter, is_package_manager, shell_name, stem};
+use super::{basename, inline, is_package_manager, shell_name, stem};
 
 const WRAPPERS: [&str; 18] = [
-    "chroot", "chrt", "doas", "env", "ionice", "nice", "nohup", "runuser", "setsid", "stdbuf",
-    "strace", "sudo", "taskset", "time", "timeout", "unshare", "watch", "xargs",
+    "env", "timeout", "nice", "nohup", "xargs", "sudo", "doas", "setsid", "stdbuf", "time",
+    "ionice", "chrt", "taskset", "unshare", "chroot", "runuser", "watch", "strace",
 ];
 
-/// Whether a program of this name does nothing but run another.
-pub(crate) fn is_wrapper(binary: &str) -> bool {
-    WRAPPERS.contains(&stem(&basename(binary.as_bytes())))
+/// Whether a program does nothing but run another (`env`, `timeout`).
+pub(crate) fn is_wrapper(program: &str) -> bool {
+    WRAPPERS.contains(&stem(&basename(program.as_bytes())))
 }
 
-/// The program that such a program runs, by its index in `argv`, which begins
-/// with the wrapper's own name.
-pub(crate) fn wrapped(binary: &str, argv: &[impl AsRef<str>]) -> Option<usize> {
-    if !is_wrapper(binary) {
+/// The program that a wrapper runs, by its index in `argv`, which begins with
+/// the wrapper's own name.
+pub(crate) fn wrapped(argv: &[&str]) -> Option<usize> {
+    if !argv.first().is_some_and(|own| is_wrapper(own)) {
         return None;
     }
     let passed = |word: &str| {
@@ -23,16 +24,14 @@ pub(crate) fn wrapped(binary: &str, argv: &[impl AsRef<str>]) -> Option<usize> {
             || word.contains('=')
             || word.starts_with(|c: char| c.is_ascii_digit())
     };
-    let words = argv.iter().map(AsRef::as_ref).enumerate().skip(1);
-    let mut words = words.filter(|(_, word)| !passed(word));
-    // Options with values hide which word is the program: the first that is a
-    // program to be asked about, or the first that could be one.
-    let first = words.clone().next();
+    let mut words = argv.iter().enumerate().skip(1).filter(|(_, word)| !passed(word));
+    // Options with values hide which word is the program: the first that could be.
+    let first = words.clone().next().map(|(at, _)| at);
     let special = words.find(|(_, word)| {
         let name = basename(word.as_bytes());
-        shell_name(&name).is_some() || is_interpreter(word) || is_package_manager(&name)
+        shell_name(&name).is_some() || inline::is_interpreter(&name) || is_package_manager(&name)
     });
-    special.or(first).map(|(at, _)| at)
+    special.map(|(at, _)| at).or(first)
 }
 
 #[cfg(test)]
@@ -40,16 +39,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_behind_a_program() {
+    fn the_program_behind_a_wrapper() {
         for (line, at) in [
             ("env -i A=b bash -c x", Some(3)),
             ("/usr/bin/timeout -s KILL 5 npm i", Some(4)),
             ("nice make", Some(1)),
-            ("env", None),
+            ("nice", None),
             ("git bash", None),
+            ("", None),
         ] {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert_eq!(wrapped(words[0], &words), at, "{line}");
+            let argv: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(wrapped(&argv), at, "{line}");
         }
     }
 }

@@ -87,28 +87,55 @@ const SHAPES: [Shape; 69] = [
     shape(b"eyJ", dotted, 16),
 ];
 
-/// By a first byte, a bit for each second byte (of its low five bits) that a
-/// shape begins with.
-const BEGINNINGS: [u32; 256] = {
-    let mut table = [0; 256];
+/// Every pair of bytes that a shape begins with, a bit each: this is asked at
+/// every place of every text.
+const PAIRS: [u64; 1024] = {
+    let mut table = [0; 1024];
     let mut at = 0;
     while at < SHAPES.len() {
         let prefix = SHAPES[at].prefix;
-        table[prefix[0] as usize] |= 1 << (prefix[1] % 32);
+        let pair = (prefix[0] as usize) << 8 | prefix[1] as usize;
+        table[pair / 64] |= 1 << (pair % 64);
         at += 1;
     }
     table
 };
 
+/// The first three bytes of each shape; none is shorter.
+const HEADS: [u32; SHAPES.len()] = {
+    let mut heads = [0; SHAPES.len()];
+    let mut at = 0;
+    while at < SHAPES.len() {
+        heads[at] = head(SHAPES[at].prefix);
+        at += 1;
+    }
+    heads
+};
+
+const fn head(bytes: &[u8]) -> u32 {
+    (bytes[0] as u32) << 16 | (bytes[1] as u32) << 8 | bytes[2] as u32
+}
+
+/// The shapes that a string begins as.
+fn begun(bytes: &[u8]) -> impl Iterator<Item = &'static Shape> {
+    let head = if bytes.len() < 3 { None } else { Some(head(bytes)) };
+    let alike = HEADS.iter().zip(&SHAPES).filter(move |(own, _)| Some(**own) == head);
+    alike.map(|(_, shape)| shape).filter(move |shape| bytes.starts_with(shape.prefix))
+}
+
+fn is_pair(first: u8, second: u8) -> bool {
+    let pair = usize::from(first) << 8 | usize::from(second);
+    PAIRS[pair / 64] >> (pair % 64) & 1 == 1
+}
+
 /// Whether no rule could find anything: true of most names of files.
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
-    let begins = |pair: &[u8]| BEGINNINGS[usize::from(pair[0])] >> (pair[1] % 32) & 1 == 1;
     !bytes.iter().any(marks)
         && !bytes
             .windows(2)
             .enumerate()
-            .any(|(at, pair)| begins(pair) && self::begins(&bytes[at..]))
+            .any(|(at, pair)| is_pair(pair[0], pair[1]) && begins(&bytes[at..]))
 }
 
 /// Replaces well-known keys and private keys in PEM.
@@ -120,8 +147,7 @@ pub(super) fn keys(bytes: &[u8]) -> Bytes {
 pub(super) fn each_key(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
     let mut at = 0;
     while at + 1 < bytes.len() {
-        let likely = BEGINNINGS[usize::from(bytes[at])] >> (bytes[at + 1] % 32) & 1 == 1;
-        let end = if likely {
+        let end = if is_pair(bytes[at], bytes[at + 1]) {
             key_at(bytes, at)
         } else if bytes[at] == b'-' {
             pem_at(bytes, at)
@@ -168,8 +194,8 @@ const fn apart(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> 
 }
 
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
-    SHAPES.iter().find_map(|shape| {
-        let rest = bytes[at..].strip_prefix(shape.prefix)?;
+    begun(&bytes[at..]).find_map(|shape| {
+        let rest = &bytes[at + shape.prefix.len()..];
         let body = rest.iter().take_while(|b| (shape.goes_on)(**b)).count();
         let real = match shape.prefix {
             b"eyJ" => is_dotted(rest),
@@ -185,7 +211,7 @@ fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Whether a string begins as a key does.
 pub(super) fn begins(bytes: &[u8]) -> bool {
-    SHAPES.iter().any(|shape| bytes.starts_with(shape.prefix))
+    begun(bytes).next().is_some()
 }
 
 /// Whether a token's first part, which is never short, ends with a dot. Looked

@@ -3,109 +3,56 @@
 //! buffer-format.rst). Written here because ownership and device numbers must
 //! be root's even when the builder is not, and nothing is copied twice.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+use super::tree::{Entry, Tree};
 
 const DIRECTORY: u32 = 0o040_755;
 const LINK: u32 = 0o120_777;
 const FILE: u32 = 0o100_000;
 
-/// A tree of files, sorted, so that every directory precedes its content.
-#[derive(Debug, Default)]
-pub struct Tree {
-    entries: BTreeMap<PathBuf, Entry>,
+/// Writes the archive and returns its size in bytes.
+pub fn write(tree: &Tree, to: &Path) -> Result<u64> {
+    let file = File::create(to).with_context(|| format!("cannot create {}", to.display()))?;
+    let mut out = io::BufWriter::new(file);
+    for (index, (path, entry)) in tree.entries().enumerate() {
+        member(&mut out, index + 1, path, entry)
+            .with_context(|| format!("cannot add /{} to the archive", path.display()))?;
+    }
+    header(&mut out, 0, 0, 0, "TRAILER!!!")?;
+    out.flush().with_context(|| format!("cannot write {}", to.display()))?;
+    Ok(fs::metadata(to)?.len())
 }
 
-#[derive(Debug)]
-enum Entry {
-    Directory,
-    Link(PathBuf),
-    Host { path: PathBuf, mode: u32, size: u64 },
-    Bytes { bytes: Vec<u8>, mode: u32 },
-}
-
-impl Tree {
-    pub fn directory(&mut self, path: &str) {
-        self.insert(Path::new(path), Entry::Directory);
-    }
-
-    pub fn link(&mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) {
-        self.insert(path.as_ref(), Entry::Link(target.into()));
-    }
-
-    pub fn bytes(&mut self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>, mode: u32) {
-        self.insert(path.as_ref(), Entry::Bytes { bytes: bytes.into(), mode: FILE | mode });
-    }
-
-    /// A file of this machine, with its permissions.
-    pub fn host(&mut self, path: impl AsRef<Path>, host: &Path) -> Result<()> {
-        let metadata =
-            fs::metadata(host).with_context(|| format!("cannot read {}", host.display()))?;
-        let mode = FILE | (metadata.permissions().mode() & 0o755);
-        let entry = Entry::Host { path: host.to_owned(), mode, size: metadata.len() };
-        self.insert(path.as_ref(), entry);
-        Ok(())
-    }
-
-    pub fn contains(&self, path: &Path) -> bool {
-        self.entries.contains_key(relative(path))
-    }
-
-    /// Writes the archive and returns its size in bytes.
-    pub fn write(&self, to: &Path) -> Result<u64> {
-        let file = File::create(to).with_context(|| format!("cannot create {}", to.display()))?;
-        let mut out = io::BufWriter::new(file);
-        for (index, (path, entry)) in self.entries.iter().enumerate() {
-            entry
-                .write(&mut out, index + 1, path)
-                .with_context(|| format!("cannot add /{} to the archive", path.display()))?;
+fn member(out: &mut impl Write, inode: usize, path: &Path, entry: &Entry) -> Result<()> {
+    let Some(name) = path.to_str() else { bail!("the name is not UTF-8") };
+    match entry {
+        Entry::Directory => header(out, inode, DIRECTORY, 0, name)?,
+        Entry::Link(target) => {
+            let Some(target) = target.to_str() else { bail!("the target is not UTF-8") };
+            header(out, inode, LINK, target.len() as u64, name)?;
+            out.write_all(target.as_bytes())?;
+            pad(out, target.len() as u64)?;
         }
-        header(&mut out, 0, 0, 0, "TRAILER!!!")?;
-        out.flush().with_context(|| format!("cannot write {}", to.display()))?;
-        Ok(fs::metadata(to)?.len())
-    }
-
-    fn insert(&mut self, path: &Path, entry: Entry) {
-        let path = relative(path);
-        for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
-            self.entries.entry(parent.to_owned()).or_insert(Entry::Directory);
+        Entry::Bytes { bytes, mode } => {
+            header(out, inode, FILE | mode, bytes.len() as u64, name)?;
+            out.write_all(bytes)?;
+            pad(out, bytes.len() as u64)?;
         }
-        self.entries.insert(path.to_owned(), entry);
-    }
-}
-
-impl Entry {
-    fn write(&self, out: &mut impl Write, inode: usize, path: &Path) -> Result<()> {
-        let Some(name) = path.to_str() else { bail!("the name is not UTF-8") };
-        match self {
-            Self::Directory => header(out, inode, DIRECTORY, 0, name)?,
-            Self::Link(target) => {
-                let Some(target) = target.to_str() else { bail!("the target is not UTF-8") };
-                header(out, inode, LINK, target.len() as u64, name)?;
-                out.write_all(target.as_bytes())?;
-                pad(out, target.len() as u64)?;
+        Entry::Host { path, mode, size, .. } => {
+            header(out, inode, FILE | mode, *size, name)?;
+            let copied = io::copy(&mut File::open(path)?, out)?;
+            if copied != *size {
+                bail!("{} changed while it was read", path.display());
             }
-            Self::Bytes { bytes, mode } => {
-                header(out, inode, *mode, bytes.len() as u64, name)?;
-                out.write_all(bytes)?;
-                pad(out, bytes.len() as u64)?;
-            }
-            Self::Host { path, mode, size } => {
-                header(out, inode, *mode, *size, name)?;
-                let copied = io::copy(&mut File::open(path)?, out)?;
-                if copied != *size {
-                    bail!("{} changed while it was read", path.display());
-                }
-                pad(out, *size)?;
-            }
+            pad(out, *size)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn header(out: &mut impl Write, inode: usize, mode: u32, size: u64, name: &str) -> Result<()> {
@@ -129,10 +76,6 @@ fn pad(out: &mut impl Write, written: u64) -> Result<()> {
     Ok(())
 }
 
-fn relative(path: &Path) -> &Path {
-    path.strip_prefix("/").unwrap_or(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +87,7 @@ mod tests {
         tree.link("/a/link", "b/file");
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("archive");
-        let size = tree.write(&path).unwrap();
+        let size = write(&tree, &path).unwrap();
         assert_eq!(size % 4, 0);
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("no {needle}"));

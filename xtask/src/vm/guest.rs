@@ -1,5 +1,6 @@
-//! What the virtual machine holds: a small Debian-like root with busybox, the
-//! programs under test, and a C toolchain and git for tests of real builds.
+//! What the virtual machine holds: a small Debian-like root with busybox, and
+//! compilers, interpreters and git for tests of real work; and, in an archive
+//! that is copied into it at the start, the programs under test.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::cpio::Tree;
 use super::kernel::Unpacked;
-use super::{Backend, libraries, toolchain};
+use super::tree::Tree;
+use super::{Backend, languages, libraries, toolchain};
 use crate::run::{output, which};
 
 /// Loadable in Debian's cloud kernels, and used by tests: overlay mounts,
@@ -36,17 +37,34 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// The root file system for `kernel`.
-    pub fn root(&self, kernel: &Unpacked) -> Result<Tree> {
+    /// What the machine starts from: it mounts the root and copies what lies in
+    /// `/given` into it.
+    pub fn start(&self, kernel: &Unpacked) -> Result<Tree> {
+        let mut start = Tree::default();
+        for directory in ["/dev", "/root"] {
+            start.directory(directory);
+        }
+        let busybox = which("busybox").context("no busybox; run `cargo xtask setup --for vm`")?;
+        program(&mut start, "/bin/busybox", &busybox)?;
+        modules(&mut start, kernel)?;
+        start.bytes("/init", *include_bytes!("start.sh"), 0o755);
+        start.bytes("/given/init", *include_bytes!("init.sh"), 0o755);
+        start.bytes("/given/etc/effectgate-vm", self.plan(), 0o644);
+        for (name, host) in &self.programs {
+            start.host(format!("/given/usr/bin/{name}"), host)?;
+        }
+        Ok(start)
+    }
+
+    /// The root file system, the same for every kernel.
+    pub fn root(&self) -> Result<Tree> {
         let mut root = skeleton();
         busybox(&mut root)?;
-        for (name, host) in &self.programs {
-            program(&mut root, &format!("/usr/bin/{name}"), host)?;
+        for (_, host) in &self.programs {
+            add_libraries(&mut root, host)?;
         }
         toolchain::add(&mut root)?;
-        modules(&mut root, kernel)?;
-        root.bytes("/init", *include_bytes!("init.sh"), 0o755);
-        root.bytes("/etc/effectgate-vm", self.plan(), 0o644);
+        languages::add(&mut root)?;
         Ok(root)
     }
 
@@ -69,6 +87,11 @@ impl Guest {
 /// Adds a program of this machine with the libraries it needs.
 pub fn program(root: &mut Tree, path: &str, host: &Path) -> Result<()> {
     root.host(path, host)?;
+    add_libraries(root, host)
+}
+
+/// Adds the libraries that a program of this machine needs.
+pub fn add_libraries(root: &mut Tree, host: &Path) -> Result<()> {
     for library in libraries::of(host)? {
         let path = merged(&library);
         if !root.contains(&path) {
@@ -137,7 +160,7 @@ fn busybox(root: &mut Tree) -> Result<()> {
 fn modules(root: &mut Tree, kernel: &Unpacked) -> Result<()> {
     for module in MODULES {
         let Some(host) = kernel.module(module)? else { continue };
-        let path = format!("/usr/lib/modules/{module}.ko");
+        let path = format!("/modules/{module}.ko");
         if host.extension().is_some_and(|extension| extension == "xz") {
             let xz = Command::new("xz").args(["--decompress", "--stdout"]).arg(&host).output();
             let xz = xz.context("cannot start `xz`; run `cargo xtask setup --for vm`")?;

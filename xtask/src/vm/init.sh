@@ -1,13 +1,12 @@
 #!/bin/sh
-# First process of the virtual machine: mounts what a machine has, runs the
-# test binaries once per backend, and powers off. Results go to the second
+# The root's first process: mounts what a machine has, runs the test binaries
+# once per backend, and powers off. Results go to the second
 # serial port, so that no kernel message can cut a result in two; lines that
 # begin with "@@effectgate" are read by `xtask/src/vm/report.rs`.
 
 export PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root TERM=dumb LANG=C.UTF-8 TMPDIR=/tmp
 
 mount -t proc proc /proc
-mount -t devtmpfs devtmpfs /dev
 mount -t sysfs sysfs /sys
 mkdir -p /dev/pts /dev/shm
 mount -t devpts -o mode=620,gid=5 devpts /dev/pts
@@ -26,7 +25,6 @@ ln -sf /proc/self/fd/2 /dev/stderr
 for controller in cpu memory pids; do
     echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control
 done
-for module in /lib/modules/*.ko; do insmod "$module"; done
 chown -R 1000:1000 /home/worker
 hostname effectgate-vm
 ip link set lo up

@@ -46,7 +46,7 @@ pub enum Port {
 pub fn boot(
     kernel: &Path,
     initrd: &Path,
-    memory_mib: u64,
+    root: &Path,
     log: &Path,
     limits: Limits,
     mut on_line: impl FnMut(Port, &str),
@@ -57,7 +57,7 @@ pub fn boot(
     let listener = UnixListener::bind(&socket)
         .with_context(|| format!("cannot listen at {}", socket.display()))?;
     let mut log = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
-    let mut machine = Machine(start(kernel, initrd, memory_mib, &socket)?);
+    let mut machine = Machine(start(kernel, initrd, root, &socket)?);
 
     let (sender, received) = mpsc::channel();
     let stdout = machine.0.stdout.take().context("QEMU's output is not piped")?;
@@ -122,7 +122,7 @@ impl Drop for Machine {
     }
 }
 
-fn start(kernel: &Path, initrd: &Path, memory_mib: u64, socket: &Path) -> Result<Child> {
+fn start(kernel: &Path, initrd: &Path, root: &Path, socket: &Path) -> Result<Child> {
     let mut qemu = Command::new("qemu-system-x86_64");
     // One host thread for both processors: with one each, a processor of the
     // guest was seen to run instructions that another had already patched
@@ -131,8 +131,14 @@ fn start(kernel: &Path, initrd: &Path, memory_mib: u64, socket: &Path) -> Result
         // QEMU 7.2 (Debian 12) emulates cmpxchg16b wrongly enough to corrupt
         // memory of kernels from 6.12 on.
         .args(["-cpu", "max,-cx16"])
-        .args(["-m", &memory_mib.to_string(), "-smp", "2"])
+        .args(["-m", "2048", "-smp", "2"])
         .args(["-display", "none", "-no-reboot", "-nic", "none"])
+        // What is written goes to a temporary file, never to the image.
+        .args([
+            "-drive",
+            &format!("if=none,id=root,format=raw,snapshot=on,file={}", root.display()),
+        ])
+        .args(["-device", "nvme,drive=root,serial=root"])
         .args(["-serial", "stdio"])
         .args(["-chardev", &format!("socket,id=results,path={}", socket.display())])
         .args(["-serial", "chardev:results"])

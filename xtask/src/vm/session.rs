@@ -7,38 +7,35 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::Count;
 use super::guest::Guest;
 use super::kernel::Unpacked;
 use super::qemu::{self, End, Limits, Port};
 use super::report::{Outcome, Report, Status};
+use super::{Count, cpio};
 use crate::repo::Repo;
 
 /// How much of the console is shown when a machine did not end well.
 const TAIL: usize = 40;
 
-/// Runs the guest's tests on `kernel`. Whatever keeps a test from a result
-/// counts as a failure.
-pub fn run(repo: &Repo, kernel: &Unpacked, guest: &Guest, limits: Limits) -> Result<Count> {
+/// Runs the guest's tests on `kernel`, with the image `root`. Whatever keeps a
+/// test from a result counts as a failure.
+pub fn run(
+    repo: &Repo,
+    kernel: &Unpacked,
+    guest: &Guest,
+    root: &Path,
+    limits: Limits,
+) -> Result<Count> {
     let directory = repo.target.join("vm").join(&kernel.name);
     fs::create_dir_all(&directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
     let initrd = directory.join("initramfs.cpio");
-    let size = guest.root(kernel)?.write(&initrd)?;
+    cpio::write(&guest.start(kernel)?, &initrd)?;
     let log = directory.join("serial.log");
-    let mib = size >> 20;
-    eprintln!("{}: booting, root of {mib} MiB, serial log {}", kernel.name, log.display());
+    eprintln!("{}: booting, serial log {}", kernel.name, log.display());
 
     let started = Instant::now();
-    let boot = Boot {
-        kernel,
-        image: kernel.image()?,
-        initrd: &initrd,
-        // The archive and what is unpacked from it exist together for a moment.
-        memory_mib: 1024 + 2 * mib,
-        log: &log,
-        limits,
-    };
+    let boot = Boot { kernel, image: kernel.image()?, initrd: &initrd, root, log: &log, limits };
     let (mut report, mut console) = boot.listen()?;
     if report.release.is_none() {
         // Nothing of ours has run, so this is the emulator's failure. Once
@@ -47,7 +44,7 @@ pub fn run(repo: &Repo, kernel: &Unpacked, guest: &Guest, limits: Limits) -> Res
         console.iter().for_each(|line| eprintln!("    {line}"));
         (report, console) = boot.listen()?;
     }
-    // It is rebuilt every time, and large.
+    // It is rebuilt every time.
     let _ = fs::remove_file(&initrd);
 
     let failed = report.count(&Status::Failed) + report.count(&Status::Unknown);
@@ -75,7 +72,7 @@ struct Boot<'a> {
     kernel: &'a Unpacked,
     image: PathBuf,
     initrd: &'a Path,
-    memory_mib: u64,
+    root: &'a Path,
     log: &'a Path,
     limits: Limits,
 }
@@ -100,8 +97,8 @@ impl Boot<'_> {
                 tail.push_back(line.to_owned());
             }
         };
-        let Self { image, initrd, memory_mib, log, limits, .. } = self;
-        let end = qemu::boot(image, initrd, *memory_mib, log, *limits, on_line)?;
+        let Self { image, initrd, root, log, limits, .. } = self;
+        let end = qemu::boot(image, initrd, root, log, *limits, on_line)?;
 
         let seen = report.outcomes.len();
         let ran_into = report.running().map(str::to_owned);

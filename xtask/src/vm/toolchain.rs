@@ -8,9 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::cpio::Tree;
 use super::guest::merged;
 use super::libraries;
+use super::tree::Tree;
 use crate::run::output;
 
 /// Their packages are taken whole, apart from [`LEFT_OUT`].
