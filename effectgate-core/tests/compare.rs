@@ -430,7 +430,7 @@ fn secrets_are_placed_and_not_shown() {
             (3, "cwd", None, "key"),
         ]
     );
-    assert_eq!(comparison.secrets.names["DEPLOY_TOKEN"], true);
+    assert!(comparison.secrets.names["DEPLOY_TOKEN"]);
     let text = serde_json::to_string(&comparison).unwrap()
         + &serde_json::to_string(&comparison.secrets).unwrap();
     assert!(!text.contains("hunter2\\\"") && !text.contains("ghp_"), "{text}");

@@ -209,7 +209,11 @@ const LENGTHS: [u32; 256] = {
 
 impl Program {
     pub fn of(word: &[u8]) -> Option<&'static Program> {
-        let name = memchr::memrchr(b'/', word).map_or(word, |slash| &word[slash + 1..]);
+        Program::named(memchr::memrchr(b'/', word).map_or(word, |slash| &word[slash + 1..]))
+    }
+
+    /// By the last part of its path.
+    pub fn named(name: &[u8]) -> Option<&'static Program> {
         let first = name.first()?;
         if name.len() > 31 || LENGTHS[usize::from(*first)] >> name.len() & 1 == 0 {
             return None;
@@ -218,8 +222,19 @@ impl Program {
     }
 }
 
+/// Bytes of which names are made.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || matches!(b as u8, b'_' | b'-' | b'.');
+        b += 1;
+    }
+    table
+};
+
 pub(super) fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+    NAME[usize::from(b)]
 }
 
 #[cfg(test)]
