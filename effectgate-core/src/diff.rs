@@ -46,6 +46,9 @@ pub struct Change {
     /// What may be done, to be read after "may".
     #[serde(rename = "may")]
     act: String,
+    /// What stands in its place in the policy that does not permit it, for a sentence.
+    #[serde(skip)]
+    instead: Option<String>,
 }
 
 /// What a change is about, the most dangerous first.
@@ -96,7 +99,7 @@ struct Shown {
 
 /// Compares two policies, of the same format or of two.
 pub fn diff(old: &Policy, new: &Policy) -> Delta {
-    let more = grants(old, new);
+    let mut more = grants(old, new);
     let mut less = grants(new, old);
     // Another service, another server: said once.
     less.retain(|change| {
@@ -106,6 +109,12 @@ pub fn diff(old: &Policy, new: &Policy) -> Delta {
     // Read from `new` to `old`: what stood before and after is the other way round.
     for change in &mut less {
         std::mem::swap(&mut change.old, &mut change.new);
+    }
+    for (changes, word) in [(&mut more, "before"), (&mut less, "now")] {
+        for change in changes {
+            let instead = change.instead.take().map(|it| format!(", {word} {it}"));
+            change.act.push_str(&instead.unwrap_or_default());
+        }
     }
     let shown =
         Shown { id: new.id.clone(), old_file: old.file.clone(), new_file: new.file.clone() };
@@ -145,7 +154,20 @@ impl Change {
 
     /// Something of which the old policy says nothing.
     fn new(kind: Kind, what: impl Into<String>, line: Option<u32>, act: impl Into<String>) -> Self {
-        Change { kind, what: what.into(), old: None, new: None, line, act: act.into() }
+        Change {
+            kind,
+            what: what.into(),
+            old: None,
+            new: None,
+            line,
+            act: act.into(),
+            instead: None,
+        }
+    }
+
+    fn instead(mut self, instead: impl Into<String>) -> Self {
+        self.instead = Some(instead.into());
+        self
     }
 
     fn between(mut self, old: Option<String>, new: Option<String>) -> Self {

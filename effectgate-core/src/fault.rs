@@ -32,6 +32,9 @@ impl Fault {
     }
 }
 
+/// So many faults of one file are told; whoever has more mends these first.
+const MOST: usize = 1000;
+
 /// Faults of one file, while it is being read.
 #[derive(Debug)]
 pub(crate) struct Faults {
@@ -51,6 +54,9 @@ impl Faults {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
+        if self.found.len() >= MOST {
+            return;
+        }
         debug_assert!(!rules::why(rule).is_empty(), "{rule} is not in the table of rules");
         self.found.push(Fault {
             file: self.file.clone(),

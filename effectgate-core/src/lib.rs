@@ -26,6 +26,7 @@ mod canonical;
 pub mod chain;
 pub mod compare;
 pub mod diff;
+pub mod draft;
 mod entries;
 mod envelope;
 pub mod escape;

@@ -29,19 +29,20 @@ pub(crate) fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy
     let id = identity::read(fields, "agent_id", identity::agent_id, &mut faults);
     let owner = identity::read(fields, "owner", identity::owner, &mut faults);
     let exceptions = exceptions::read(fields, today, &mut faults);
+    let dependency_change = fields.flag("dependency_change").unwrap_or(false);
     let allowed = binaries::Allowed {
         version,
-        exceptions: &exceptions,
-        dependency_change: fields.flag("dependency_change").unwrap_or(false),
+        exceptions: exceptions.iter().map(|exception| exception.allows.as_str()).collect(),
+        dependency_change,
     };
     let binaries = binaries::read(fields, &allowed, &mut faults);
     let env = entries::read(fields, "env_allow", &mut faults, entries::env_name);
     let net = network::read(fields, version, &mut faults);
-    let servers = servers::read(fields, &allowed, &mut faults);
-    servers::check_reach(fields, &servers, &binaries, &net, &mut faults);
-    check_anything_runs(fields, &mut faults);
     let sockets = entries::read(fields, "unix_sockets", &mut faults, roots::socket);
     let roots = roots::read(fields, &mut faults);
+    let reach = servers::Reach::of(&binaries, &net.hosts, &roots.exec);
+    let servers = servers::read(fields, &allowed, &reach, &mut faults);
+    check_anything_runs(fields, &mut faults);
     let network_fields = fields.object("network").unwrap_or(fields);
     let policy = Policy {
         kind: Kind::Manifest,
@@ -59,7 +60,7 @@ pub(crate) fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy
             version,
             owner,
             extends: terms::extends(fields),
-            dependency_change: allowed.dependency_change,
+            dependency_change,
             servers: servers.servers,
             mounted_secrets: roots.secrets,
             pins: terms::pins(fields, &mut faults),

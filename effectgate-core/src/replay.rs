@@ -7,7 +7,8 @@ mod place;
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-use lines::Lines;
+pub(crate) use lines::Lines;
+pub(crate) use place::{Places, stage};
 
 pub use lines::{ReplayError, Verified, day, verify};
 
@@ -49,7 +50,7 @@ impl Replayed {
 pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError> {
     let (mut lines, first, opening) = Lines::open(log)?;
     let same_policy = opening.sha256 == policy.sha256;
-    let (started, places) = place::stage(opening, policy, same_policy);
+    let (started, places) = stage(opening, policy, same_policy);
     let mut run = Run { state: State::new(), due: VecDeque::new(), disagreement: None };
     run.take(0, &first.bytes, || Ok(Input::Started(Box::new(started))))
         .map_err(|what| lines.flawed(Flaw::Content(what)))?;

@@ -44,35 +44,39 @@ pub(crate) fn may_promise(name: &[u8]) -> bool {
 const EXACT: [&str; 5] =
     ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
 /// The last is the daemon's own.
-const BELOW: [&str; 5] = [
+const BELOW: [&str; 6] = [
     "/run/secrets/",
     "/var/run/secrets/",
     "/etc/ssl/private/",
+    "/etc/pki/tls/private/",
     "/etc/sudoers.d/",
     "/var/lib/effectgate/",
+];
+
+/// Mostly in homes.
+const ANYWHERE: [&str; 17] = [
+    "/.ssh/",
+    "/.aws/",
+    "/.gnupg/",
+    "/.kube/",
+    "/.azure/",
+    "/.config/gcloud/",
+    "/.config/gh/",
+    "/.config/git/credentials/",
+    "/.docker/config.json/",
+    "/.netrc/",
+    "/.git-credentials/",
+    "/.npmrc/",
+    "/.pypirc/",
+    "/.pgpass/",
+    "/.cargo/credentials/",
+    "/.cargo/credentials.toml/",
+    "/.vault-token/",
 ];
 
 /// Whether a path is one under which credentials are kept. Reading them is
 /// recorded with a mark; whether it was right is for the reader to say.
 pub fn is_credential_path(path: &[u8]) -> bool {
-    const ANYWHERE: [&str; 16] = [
-        "/.ssh/",
-        "/.aws/",
-        "/.gnupg/",
-        "/.kube/",
-        "/.azure/",
-        "/.config/gcloud/",
-        "/.config/gh/",
-        "/.docker/config.json/",
-        "/.netrc/",
-        "/.git-credentials/",
-        "/.npmrc/",
-        "/.pypirc/",
-        "/.pgpass/",
-        "/.cargo/credentials/",
-        "/.cargo/credentials.toml/",
-        "/.vault-token/",
-    ];
     // With a final slash, a pattern matches the entry itself and all below it.
     let mut whole = path.to_vec();
     whole.push(b'/');
@@ -88,7 +92,18 @@ pub fn holds_credentials(directory: &str) -> bool {
     const HOMES_AND_PROCESSES: [&str; 3] = ["/home/user", "/root/.ssh", "/proc/1"];
     let below = format!("{}/", directory.trim_end_matches('/'));
     let known = EXACT.iter().chain(&BELOW).chain(&HOMES_AND_PROCESSES);
-    known.into_iter().any(|path| path.starts_with(&below)) || below == "/etc/ssh/"
+    known.into_iter().any(|path| path.starts_with(&below))
+        || below == "/etc/ssh/"
+        || in_home(&below).is_some_and(|rest| ANYWHERE.iter().any(|part| part.starts_with(rest)))
+}
+
+/// What follows the home in a path, from its slash.
+fn in_home(path: &str) -> Option<&str> {
+    let rest = match path.strip_prefix("/home/") {
+        Some(named) => named.split_once('/').map(|(name, _)| &named[name.len()..]),
+        None => path.strip_prefix("/root"),
+    };
+    rest.filter(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]

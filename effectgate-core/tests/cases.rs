@@ -9,8 +9,8 @@ use effectgate_core::{policy, rules};
 
 const TODAY: &str = "2026-01-31";
 
-/// No case shows this rule: its file would be larger than the repository.
-const WITHOUT_CASE: [&str; 1] = ["too-long"];
+/// No case shows what only a look at the file system can tell.
+const WITHOUT_CASE: [&str; 1] = ["root-leads-outside"];
 
 struct Case {
     file: String,

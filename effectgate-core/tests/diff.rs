@@ -190,6 +190,7 @@ fn it_reads_like_sentences() {
     }
     hosts(&mut new, &["example.com"]);
     strings(&mut new.env, &["DEPLOY_TOKEN"]);
+    binaries(&mut new, &[("make", None), ("gcc", None), ("ld", None)]);
     agent(&mut new).limits.max_wall_clock_sec.value = 7200;
     except(&mut new, "bash", "2026-01-31");
     let text = diff(&manifest(), &new).to_string();
@@ -199,10 +200,11 @@ fn it_reads_like_sentences() {
          docs-bot may newly use bash until 2026-01-31, by leave of A and B, because: the hooks are scripts (agent-egress.yml:30).\n\
          docs-bot may newly hold DEPLOY_TOKEN, a key whose name promises a secret (agent-egress.yml:20).\n\
          docs-bot may newly reach example.com on every port (agent-egress.yml:17).\n\
-         docs-bot may newly read what its profiles name: /usr/lib/python3, /usr/lib/python3.11, /etc/python3 and 2 more places (agent-egress.yml:5).\n\
+         docs-bot may newly run gcc and ld (agent-egress.yml:12).\n\
+         docs-bot may newly read what the profile python names: /usr/lib/python3, /usr/lib/python3.11, /etc/python3 and 2 more places (agent-egress.yml:5).\n\
          docs-bot may newly run for 7200 seconds, before 3600 (agent-egress.yml:22).\n\
          docs-bot may no longer hold the environment key CI (agent-egress.yml:20).\n\
-         delta: 10 more, 1 less"
+         delta: 12 more, 1 less"
     );
 }
 

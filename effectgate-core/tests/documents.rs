@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use effectgate_core::compare::{self, Against};
 use effectgate_core::{policy, rules};
 
 #[test]
@@ -42,6 +43,25 @@ fn every_whole_manifest_that_is_shown_holds() {
             }
         }
     }
+}
+
+#[test]
+fn the_trace_that_is_shown_holds_under_the_manifest_that_is_shown() {
+    let block = |document: &str, fence: &str| {
+        let text = read(document);
+        let (_, rest) = text.split_once(fence).unwrap();
+        rest.split("```").next().unwrap().to_owned()
+    };
+    let manifest = block("docs/manifest.md", "```yaml\n");
+    let trace = block("docs/trace.md", "```\n");
+    let against = Against {
+        policy: &policy::parse("m.yml", manifest.as_bytes(), "2026-11-30").unwrap(),
+        workspace: "/srv/repo",
+        today: "2026-11-30",
+        resolve: &mut |path| Some(path.to_owned()),
+    };
+    let comparison = compare::compare(trace.as_bytes(), against).unwrap();
+    assert!(comparison.holds && comparison.events > 3, "{comparison:#?}");
 }
 
 fn read(path: &str) -> String {

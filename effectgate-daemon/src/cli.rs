@@ -86,6 +86,15 @@ pub enum Command {
         2 wrong usage, or a file could not be read."
     )]
     Diff(Diff),
+    /// Propose the smallest policy under which a recorded run passes
+    #[command(
+        after_help = "Example:\n  effectgate draft --from out/events.jsonl > agent-egress.yml\n\n\
+        The draft goes to standard output. `effectgate check` refuses it until people have filled in\n\
+        what only they can: the owner, and who reviewed each exception.\n\n\
+        Exit codes: 0 the run passes under the draft; 1 it does not: something cannot be allowed, and is\n\
+        listed; 2 wrong usage, or the log could not be read or does not hold."
+    )]
+    Draft(Draft),
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
@@ -226,6 +235,28 @@ pub struct Diff {
     /// there covers nothing
     #[arg(long, value_name = "FILE")]
     pub review_note: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Draft {
+    /// The recorded log (events.jsonl)
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+    /// Propose an envelope instead of a manifest
+    #[arg(long)]
+    pub envelope: bool,
+    /// The manifest's agent_id, or the envelope's id
+    #[arg(long, value_name = "ID")]
+    pub agent_id: Option<String>,
+    /// The people who answer for the manifest
+    #[arg(long, value_name = "NAME", conflicts_with = "envelope")]
+    pub owner: Option<String>,
+    /// What roots are relative to (default: where the command was started)
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Cut roots to this many components (default: they are exact)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub root_depth: Option<u16>,
 }
 
 #[derive(Debug, Args)]

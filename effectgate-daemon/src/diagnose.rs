@@ -96,7 +96,10 @@ pub fn of_file(faults: Vec<Fault>, bytes: &[u8]) -> Vec<Finding> {
         Some(line)
     };
     let finding = |Fault { file, rule, line: number, column, width, message, help }| {
-        let mark = line(number).map(|text| Mark { column, width, text });
+        let mark = line(number).map(|text| {
+            let width = excerpt::to_quote(&text, column, width);
+            Mark { column, width, text }
+        });
         Finding {
             level: Level::Error,
             rule,
@@ -132,6 +135,12 @@ pub fn text(findings: &[Finding], look: Look) -> String {
         text += &format!("and {} more; mend these first\n\n", findings.len() - MOST_DRAWN);
     }
     text
+}
+
+/// `1 fault`, `2 faults`
+#[must_use]
+pub fn counted(faults: usize) -> String {
+    format!("{faults} fault{}", if faults == 1 { "" } else { "s" })
 }
 
 /// A finding for machines.

@@ -120,9 +120,22 @@ impl Daemon {
     /// When the daemon refuses.
     #[must_use]
     pub fn start_job(&self, name: &str, envelope: &Path, cgroup: &Cgroup) -> String {
-        let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-        let (cgroup, envelope) = (text(cgroup.path()), text(envelope));
-        let words = ["start", "--cgroup", &cgroup, "--envelope", &envelope, "--name", name];
+        self.start_job_with(name, &["--envelope", &text(envelope)], cgroup)
+    }
+
+    /// The same under the scene's manifest, whose workspace is the root.
+    ///
+    /// # Panics
+    /// When the daemon refuses.
+    #[must_use]
+    pub fn start_manifest_job(&self, name: &str, scene: &Scene, cgroup: &Cgroup) -> String {
+        let (manifest, root) = (text(&scene.manifest()), text(&scene.root()));
+        self.start_job_with(name, &["--manifest", &manifest, "--workspace", &root], cgroup)
+    }
+
+    fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
+        let cgroup = text(cgroup.path());
+        let words = [&["start", "--cgroup", &cgroup, "--name", name], policy].concat();
         let found = self.job_json(&words);
         let id = &found.first().unwrap_or_else(|| panic!("job start printed nothing"))["job"];
         id.as_str().map_or_else(|| id.to_string(), str::to_owned)
@@ -143,6 +156,10 @@ impl Daemon {
         let log = self.log();
         (status, std::mem::take(&mut self.scene), log)
     }
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("UTF-8").to_owned()
 }
 
 impl Drop for Daemon {

@@ -12,6 +12,7 @@
 pub mod cgroup;
 pub mod daemon;
 pub mod gate;
+pub mod manifest;
 pub mod metrics;
 pub mod record;
 pub mod scene;

@@ -202,6 +202,8 @@ impl Scene {
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// SHA-256, lower-case hexadecimal.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

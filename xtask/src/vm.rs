@@ -70,9 +70,9 @@ impl fmt::Display for Backend {
 
 pub use report::number_before;
 
-/// The test binaries that run in the machines: the single effects, and real
-/// work under `run`.
-const TESTS: [&str; 2] = ["kernel", "real"];
+/// The test binaries that run in the machines: the single effects, real work
+/// under `run`, and the profiles with their tools.
+const TESTS: [&str; 3] = ["kernel", "real", "profiles"];
 
 /// What to run, on which kernels.
 #[derive(Debug)]

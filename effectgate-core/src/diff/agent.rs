@@ -28,7 +28,7 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
             mounted_secrets(before, after, new, found);
         }
         None if !before.servers.is_empty() => {
-            let act = "use its MCP servers whatever their digests, which are no longer held";
+            let act = "use MCP servers whatever their digests, since none is held";
             found.push(Change::new(Kind::Server, "mcp_servers", None, act));
         }
         None => {}
@@ -124,8 +124,8 @@ fn limits(old: &Agent, new: Option<&Agent>, found: &mut Vec<Change>) {
                     found.push(Change::new(Kind::Limit, key, None, unbounded).between(before, None))
                 }
                 Some(new) if new.value > old.value => {
-                    let act = format!("{}, before {}", act(new.value), old.value);
-                    let change = Change::new(Kind::Limit, key, Some(new.key.line), act);
+                    let change = Change::new(Kind::Limit, key, Some(new.key.line), act(new.value))
+                        .instead(old.value.to_string());
                     found.push(change.between(before, Some(new.value.to_string())));
                 }
                 Some(_) => {}
@@ -162,8 +162,8 @@ fn pin<'a>(agent: &'a Agent, name: &str) -> Option<&'a String> {
 fn pins(old: &Agent, new: Option<&Agent>, found: &mut Vec<Change>) {
     for (name, version) in &old.pins {
         if new.is_none_or(|new| pin(new, name).is_none()) {
-            let act = format!("run with any version of {name}, no longer with {version} only");
-            let change = Change::new(Kind::Pin, name, None, act);
+            let act = format!("run with any version of {name}");
+            let change = Change::new(Kind::Pin, name, None, act).instead(format!("{version} only"));
             found.push(change.between(Some(version.clone()), None));
         }
     }

@@ -8,7 +8,7 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
         // Everything ran before.
         (None, _) => return,
         (Some(_), None) => {
-            let act = "run any program: programs are recorded and no longer judged";
+            let act = "run any program, since programs are not judged";
             found.push(Change::new(Kind::ProgramsUnjudged, "programs", None, act));
             return;
         }
@@ -54,23 +54,18 @@ fn exceptions(old: Option<&Agent>, new: &Agent, found: &mut Vec<Change>) {
         if before.is_some_and(|before| *before >= exception.expires) {
             continue;
         }
-        let act = match before {
-            Some(before) => format!(
-                "use {} until {}, no longer until {before} only",
-                exception.allows, exception.expires
-            ),
-            None => format!(
-                "use {} until {}, by leave of {}, because: {}",
-                exception.allows,
-                exception.expires,
-                super::text::listed(&exception.reviewers),
-                exception.reason.trim_end_matches('.'),
-            ),
-        };
-        found.push(
-            Change::new(Kind::Exception, &exception.allows, Some(exception.line), act)
-                .between(before.cloned(), Some(exception.expires.clone())),
-        );
+        let mut act = format!("use {} until {}", exception.allows, exception.expires);
+        if before.is_none() {
+            let reviewers = super::text::listed(&exception.reviewers);
+            let reason = exception.reason.trim_end_matches('.');
+            act.push_str(&format!(", by leave of {reviewers}, because: {reason}"));
+        }
+        let change = Change::new(Kind::Exception, &exception.allows, Some(exception.line), act)
+            .between(before.cloned(), Some(exception.expires.clone()));
+        found.push(match before {
+            Some(before) => change.instead(format!("until {before}")),
+            None => change,
+        });
     }
 }
 

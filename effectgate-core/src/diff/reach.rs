@@ -50,7 +50,7 @@ fn unix_sockets(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
         return;
     }
     if new.agent.is_none() {
-        let act = "talk to any program through its socket: Unix sockets are no longer judged";
+        let act = "talk to any program through its socket, since Unix sockets are not judged";
         found.push(Change::new(Kind::UnixSocket, "unix_sockets", None, act));
         return;
     }

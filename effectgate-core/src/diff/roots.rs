@@ -5,7 +5,7 @@ use crate::policy::{Policy, Rights, RootRule};
 
 pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
     if old.roots.reads.is_some() && new.roots.reads.is_none() {
-        let act = "read any file: its reads are recorded and no longer judged";
+        let act = "read any file, since reads are not judged";
         found.push(Change::new(Kind::ReadsUnjudged, "reads", None, act));
     }
     let asked = asked(old, new);
@@ -17,10 +17,9 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
         let covered = old.roots.entries.iter().chain(before(new, index));
         let had = covered.fold(Rights::default(), |had, other| had.and(given(other, root)));
         for (kind, act) in missing(root, had, asked) {
-            let line = Some(root.key.line);
-            found.push(
-                Change::new(kind, &root.path, line, act).between(None, Some("allowed".into())),
-            );
+            let by = if root.profile { root.key.name } else { "allowed" };
+            let change = Change::new(kind, &root.path, Some(root.key.line), act);
+            found.push(change.between(None, Some(by.into())));
         }
     }
 }

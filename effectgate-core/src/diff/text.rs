@@ -34,35 +34,48 @@ impl Delta {
         may: &str,
         file: &str,
     ) -> fmt::Result {
-        let (profiles, own): (Vec<_>, Vec<_>) =
-            all.iter().partition(|change| change.kind == Kind::ProfileRead);
-        // Before the first kind that comes after them.
-        let behind = own.iter().position(|change| change.kind > Kind::ProfileRead);
-        let (first, rest) = own.split_at(behind.unwrap_or(own.len()));
-        for change in first {
-            self.sentence(f, may, &change.act, change.line, file)?;
-        }
-        if let Some(first) = profiles.first() {
-            let named: Vec<String> = profiles.iter().map(|change| change.what.clone()).collect();
-            let act = format!("read what its profiles name: {}", some(&named));
-            self.sentence(f, may, &act, first.line, file)?;
-        }
-        for change in rest {
-            self.sentence(f, may, &change.act, change.line, file)?;
+        let id = &self.shown.id;
+        for alike in all.chunk_by(alike) {
+            let Some(change) = alike.first() else { continue };
+            let place = match change.line {
+                Some(line) => format!("{file}:{line}"),
+                None => file.to_owned(),
+            };
+            match (change.kind, &change.old) {
+                (Kind::Service, Some(old)) => {
+                    writeln!(
+                        f,
+                        "{id} is a new service: before, its agent_id was {old} ({place})."
+                    )?;
+                }
+                _ => writeln!(f, "{id} {may} {} ({place}).", act(change, alike))?,
+            }
         }
         Ok(())
     }
+}
 
-    fn sentence(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        may: &str,
-        act: &str,
-        line: Option<u32>,
-        file: &str,
-    ) -> fmt::Result {
-        let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-        writeln!(f, "{} {may} {act} ({place}).", self.shown.id)
+/// Whether two changes that follow each other go into one sentence.
+fn alike(one: &Change, next: &Change) -> bool {
+    let same = (one.kind, one.line, &one.new) == (next.kind, next.line, &next.new);
+    same && match one.kind {
+        Kind::ProfileRead | Kind::Env => true,
+        Kind::Binary => one.old.is_none() && next.old.is_none(),
+        _ => false,
+    }
+}
+
+fn act(first: &Change, alike: &[Change]) -> String {
+    let names: Vec<String> = alike.iter().map(|change| change.what.clone()).collect();
+    match (first.kind, &first.new) {
+        (Kind::ProfileRead, Some(profile)) => {
+            format!("read what the profile {profile} names: {}", some(&names))
+        }
+        (Kind::Binary, _) if names.len() > 1 => format!("run {}", listed(&names)),
+        (Kind::Env, _) if names.len() > 1 => {
+            format!("hold the environment keys {}", listed(&names))
+        }
+        _ => first.act.clone(),
     }
 }
 

@@ -35,6 +35,12 @@ fn version(root: &Node, object: &Object) -> u8 {
     said.filter(|said| known.contains(said)).unwrap_or(newest)
 }
 
+/// Nothing longer is taken for a misspelt key.
+const LONGEST_KEY: usize = 64;
+
+/// No path (`PATH_MAX`) and no text that a person writes is longer; bytes.
+const LONGEST_TEXT: usize = 4095;
+
 struct Check<'a> {
     syntax: Syntax,
     version: u8,
@@ -62,12 +68,15 @@ impl Check<'_> {
         }
         let count = object.one_of.iter().filter(|name| there(name)).count();
         if count != 1 && !object.one_of.is_empty() {
-            let what = if count == 0 {
-                format!("neither {} is written", object.one_of.join(" nor "))
+            let (what, help) = if count == 0 {
+                let keys = object.keys.iter().filter(|key| object.one_of.contains(&key.name));
+                let lines: Vec<_> = keys.map(|key| format!("`{}`", self.line(key))).collect();
+                let what = format!("neither {} is written", object.one_of.join(" nor "));
+                (what, format!("add one, as in {}", lines.join(" or ")))
             } else {
-                format!("{} are all written", object.one_of.join(" and "))
+                let what = format!("{} are all written", object.one_of.join(" and "));
+                (what, format!("keep one: {}", object.one_of.join(" or ")))
             };
-            let help = format!("write exactly one: {}", object.one_of.join(" or "));
             self.faults.add(at, "one-of", format!("{}{what}", prefix(path)), help);
         }
     }
@@ -90,7 +99,9 @@ impl Check<'_> {
         let version = self.version;
         let keys: Vec<_> =
             object.keys.iter().filter(|key| key.since <= version).map(|key| key.name).collect();
-        let near = keys.iter().map(|key| (strsim::jaro_winkler(key, &member.key), key));
+        let short = member.key.len() <= LONGEST_KEY;
+        let near =
+            keys.iter().filter(|_| short).map(|key| (strsim::jaro_winkler(key, &member.key), key));
         let help = match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
             Some((likeness, key)) if likeness > 0.85 => format!("write `{key}`, if that is meant"),
             _ => format!("the keys are {}", keys.join(", ")),
@@ -106,12 +117,16 @@ impl Check<'_> {
 
     fn missing(&mut self, key: &Key, at: Pos, path: &str) {
         let message = format!("{} is missing", join(path, key.name));
-        let line = match self.syntax {
+        let help = format!("add it, as in `{}` ({})", self.line(key), key.doc);
+        self.faults.add(at, "missing-key", message, help);
+    }
+
+    /// A key with its example, as a line of the file.
+    fn line(&self, key: &Key) -> String {
+        match self.syntax {
             Syntax::Json => format!("\"{}\": {}", key.name, key.example),
             Syntax::Yaml => format!("{}: {}", key.name, key.example),
-        };
-        let help = format!("add it, as in `{line}` ({})", key.doc);
-        self.faults.add(at, "missing-key", message, help);
+        }
     }
 
     fn value(&mut self, shape: &Shape, node: &Node, path: &str) {
@@ -177,6 +192,12 @@ impl Check<'_> {
 
     /// Whether the string holds nothing that no name and no text has.
     fn characters(&mut self, text: &str, at: Pos, path: &str) -> bool {
+        if text.len() > LONGEST_TEXT {
+            let message = format!("{path}: {} has {} bytes", quoted(text), text.len());
+            let help = format!("write at most {LONGEST_TEXT}, as for any path");
+            self.faults.add(at, "too-long", message, help);
+            return false;
+        }
         if text.contains('\0') {
             let message = format!("{path}: {} holds a NUL", quoted(text));
             self.faults.add(at, "nul", message, "no name and no path can hold one; remove it");
@@ -189,6 +210,11 @@ impl Check<'_> {
         }
         true
     }
+}
+
+/// Whether a string has no fault of form but, perhaps, that it is blank.
+pub(super) fn usable(text: &str) -> bool {
+    text.len() <= LONGEST_TEXT && !text.contains(char::is_control)
 }
 
 impl Shape {

@@ -1,6 +1,7 @@
 //! The members of an object, while their values are being read. Whatever is
 //! of a wrong type is a fault already, and simply not there.
 
+use super::check::usable;
 use crate::tree::{Member, Node, Pos, Value};
 
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +72,10 @@ impl<'a> Fields<'a> {
 }
 
 impl Node {
+    /// A string, unless the check of the form found it unusable.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::String(text) if !text.contains(char::is_control) => Some(text),
+            Value::String(text) if usable(text) => Some(text),
             _ => None,
         }
     }

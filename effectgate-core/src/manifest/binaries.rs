@@ -1,16 +1,19 @@
 //! Which programs may run.
 
+use std::collections::HashSet;
+
 use crate::entries::{Bad, Seen};
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
-use crate::policy::{Binary, Entry, Exception};
+use crate::policy::{Binary, Entry};
 use crate::programs;
 use crate::tree::Pos;
 
 /// What lets shells and package managers be listed.
 pub(super) struct Allowed<'a> {
     pub version: u8,
-    pub exceptions: &'a [Exception],
+    /// The shells and forms that an exception lets through.
+    pub exceptions: HashSet<&'a str>,
     pub dependency_change: bool,
 }
 
@@ -77,7 +80,7 @@ impl Allowed<'_> {
     }
 
     pub fn excepts(&self, what: &str) -> bool {
-        self.exceptions.iter().any(|exception| exception.allows == what)
+        self.exceptions.contains(what)
     }
 
     pub fn exception_help(&self) -> &'static str {

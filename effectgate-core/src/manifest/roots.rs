@@ -1,5 +1,7 @@
 //! Where the agent may read, write and run.
 
+use std::collections::HashSet;
+
 use crate::entries::{self, Bad};
 use crate::envelope::absolute;
 use crate::fault::{Faults, quoted};
@@ -9,6 +11,8 @@ use crate::{profile, secret};
 
 pub(super) struct Read {
     pub roots: Roots,
+    /// The exec roots alone.
+    pub exec: Below,
     pub secrets: Vec<String>,
 }
 
@@ -20,6 +24,7 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
     let secrets = entries::read(fields, "mounted_secrets", faults, secret_file);
     check_below(fields, "write_roots", &workspace, faults);
     check_below(fields, "exec_roots", &workspace, faults);
+    let below = Below::of(&exec);
     check_lists(fields, faults);
     check_dot(fields, faults);
     let listed =
@@ -48,6 +53,7 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
             writes: Key { name: "write_roots", line: entries::line(fields, "write_roots") },
             reads: Some(Key { name: reads_key, line: entries::line(fields, reads_key) }),
         },
+        exec: below,
         secrets: kept,
     }
 }
@@ -63,7 +69,7 @@ fn profiles(fields: Fields, faults: &mut Faults) -> Vec<RootRule> {
 }
 
 /// A path of the repository in normal form; `.` is the workspace itself.
-pub(super) fn relative(text: &str) -> Result<String, Bad> {
+fn relative(text: &str) -> Result<String, Bad> {
     let bad = |rule, what: &str, help| Err((rule, format!("{} {what}", quoted(text)), help));
     let mut letters = text.chars();
     let drive =
@@ -113,9 +119,12 @@ pub(super) fn relative(text: &str) -> Result<String, Bad> {
 
 /// Whether an absolute path is or lies below what every user can write to.
 fn is_temporary(path: &str) -> bool {
-    let shared = ["/tmp", "/var/tmp", "/dev/shm"];
+    let shared = ["/tmp/", "/var/tmp/", "/dev/shm/"];
     path.starts_with('/')
-        && absolute(path).is_ok_and(|path| shared.iter().any(|root| is_below(&path, root)))
+        && absolute(path).is_ok_and(|path| {
+            let path = path + "/";
+            shared.iter().any(|root| path.starts_with(root))
+        })
 }
 
 /// A path of the repository, or an absolute one where no credentials are.
@@ -157,9 +166,22 @@ pub(super) fn socket(text: &str) -> Result<String, Bad> {
     })
 }
 
-/// Whether `path` is this root or lies below it; both in normal form.
-pub(super) fn is_below(path: &str, root: &str) -> bool {
-    root == "." || path == root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+/// Roots in normal form, to be asked about paths.
+pub(super) struct Below {
+    roots: HashSet<String>,
+}
+
+impl Below {
+    fn of(roots: &[Entry<String>]) -> Self {
+        Below { roots: roots.iter().map(|root| root.value.clone()).collect() }
+    }
+
+    /// Whether a path of the repository is one of the roots or lies below one.
+    pub fn holds(&self, path: &str) -> bool {
+        let Ok(path) = relative(path) else { return false };
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        [".", &path].into_iter().chain(above).any(|root| self.roots.contains(root))
+    }
 }
 
 fn check_below(fields: Fields, key: &str, workspace: &[Entry<String>], faults: &mut Faults) {
@@ -168,9 +190,9 @@ fn check_below(fields: Fields, key: &str, workspace: &[Entry<String>], faults: &
     if listed == 0 || listed > workspace.len() {
         return;
     }
+    let below = Below::of(workspace);
     for (at, text) in fields.texts(key).unwrap_or_default() {
-        let Ok(path) = relative(text) else { continue };
-        if !workspace.iter().any(|root| is_below(&path, &root.value)) {
+        if relative(text).is_ok() && !below.holds(text) {
             let message = format!("{key}: {} lies below no workspace root", quoted(text));
             let help = "list the directory, or one above it, in workspace_roots";
             faults.add(at, "root-outside-workspace", message, help);

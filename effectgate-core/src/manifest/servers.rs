@@ -1,23 +1,28 @@
 //! MCP servers, frozen with their tools.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::entries::{self, Seen};
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
-use crate::host::{Host, HostName};
+use crate::host::{Host, HostName, Protocol};
 use crate::policy::{Binary, Entry, Reached, Server, Tool};
 use crate::programs;
-use crate::tree::{Node, Pos};
 
 use super::binaries::{Allowed, digest};
-use super::network::Net;
-use super::roots::{is_below, relative};
+use super::roots::Below;
 
 pub(super) struct Servers {
     pub servers: Vec<Server>,
     pub tools: Vec<Entry<Tool>>,
 }
 
-pub(super) fn read(fields: Fields, allowed: &Allowed, faults: &mut Faults) -> Servers {
+pub(super) fn read(
+    fields: Fields,
+    allowed: &Allowed,
+    reach: &Reach,
+    faults: &mut Faults,
+) -> Servers {
     let mut seen = Seen::default();
     let mut found = Servers { servers: Vec::new(), tools: Vec::new() };
     for node in fields.list("mcp_servers").unwrap_or_default() {
@@ -26,6 +31,7 @@ pub(super) fn read(fields: Fields, allowed: &Allowed, faults: &mut Faults) -> Se
         seen.once(&name.to_owned(), name, "mcp_servers", at, faults);
         found.tools.extend(tools(server, name, faults));
         check_form(server, allowed, faults);
+        reach.check(server, faults);
         let digest = server
             .text("digest")
             .and_then(|(at, text)| digest(at, text, "digest", faults))
@@ -79,62 +85,55 @@ fn check_form(server: Fields, allowed: &Allowed, faults: &mut Faults) {
     }
 }
 
-/// A server is bound by the same programs and hosts as the rest of the job.
-pub(super) fn check_reach(
-    fields: Fields,
-    servers: &Servers,
-    binaries: &[Entry<Binary>],
-    net: &Net,
-    faults: &mut Faults,
-) {
-    let nodes = fields.list("mcp_servers").unwrap_or_default();
-    for server in &servers.servers {
-        let Some(place) = nodes.iter().find_map(|node| place(node, server)) else { continue };
-        match &server.reached {
-            Reached::Command(command) => {
-                let program = command.first().map(String::as_str).unwrap_or_default();
-                let name = program.rsplit('/').next().unwrap_or_default();
-                let listed = binaries.iter().any(|entry| entry.value.name == name);
-                if !name.is_empty() && !listed && !is_built(fields, program) {
-                    let message = format!("command: {} is not among the binaries", quoted(name));
-                    faults.add(place, "server-binary", message, "list it there too");
-                }
-            }
-            Reached::Url(url) => {
-                let Some(host) = url_host(url) else { continue };
-                if !net.hosts.iter().any(|entry| lets_through(&entry.value, &host)) {
-                    let message = format!("url: {host} is not among the hosts");
-                    faults.add(place, "server-host", message, "list it in network.hosts too");
-                }
-            }
+/// What else of the file says whether a server may be reached: it is bound by
+/// the same programs and hosts as the rest of the job.
+pub(super) struct Reach<'a> {
+    binaries: HashSet<&'a str>,
+    hosts: HashMap<&'a HostName, Vec<&'a Host>>,
+    exec: &'a Below,
+}
+
+impl<'a> Reach<'a> {
+    pub fn of(binaries: &'a [Entry<Binary>], hosts: &'a [Entry<Host>], exec: &'a Below) -> Self {
+        let mut by_name: HashMap<_, Vec<_>> = HashMap::new();
+        for entry in hosts {
+            by_name.entry(&entry.value.name).or_default().push(&entry.value);
+        }
+        let binaries = binaries.iter().map(|entry| entry.value.name.as_str()).collect();
+        Reach { binaries, hosts: by_name, exec }
+    }
+
+    fn check(&self, server: Fields, faults: &mut Faults) {
+        if let Some((at, url)) = server.text("url")
+            && let Some(host) = url_host(url)
+            && !self.allows(&host)
+        {
+            let message = format!("url: {host} is not among the hosts");
+            faults.add(at, "server-host", message, "list it in network.hosts too");
+        }
+        if let Some((at, program)) =
+            server.texts("command").and_then(|words| words.first().copied())
+            && !self.runs(program)
+        {
+            let message = format!("command: {} is not among the binaries", quoted(program));
+            faults.add(at, "server-binary", message, "list its basename there too");
         }
     }
-}
 
-/// Whether a path leads below a root whose programs may run.
-fn is_built(fields: Fields, program: &str) -> bool {
-    let roots = fields.texts("exec_roots").unwrap_or_default();
-    program.contains('/')
-        && relative(program).is_ok_and(|path| {
-            roots.iter().any(|(_, root)| relative(root).is_ok_and(|root| is_below(&path, &root)))
-        })
-}
-
-/// Where the first word of this server's command, or its URL, stands.
-fn place(node: &Node, server: &Server) -> Option<Pos> {
-    let fields = Fields::of(node);
-    if node.at.line != server.line || fields.text("name")?.1 != server.name {
-        return None;
+    fn allows(&self, wanted: &Host) -> bool {
+        let entries = self.hosts.get(&wanted.name).map(Vec::as_slice).unwrap_or_default();
+        let tcp = Protocol::Tcp.number();
+        entries.iter().any(|entry| wanted.port.is_none_or(|port| entry.allows(port, tcp)))
     }
-    match &server.reached {
-        Reached::Command(_) => Some(fields.texts("command")?.first()?.0),
-        Reached::Url(_) => Some(fields.text("url")?.0),
-    }
-}
 
-fn lets_through(entry: &Host, wanted: &Host) -> bool {
-    const TCP: u32 = 6;
-    entry.name == wanted.name && wanted.port.is_none_or(|port| entry.allows(port, TCP))
+    /// A path may also lead below a root whose programs may run. That a
+    /// program is named at all is asked elsewhere.
+    fn runs(&self, program: &str) -> bool {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        name.trim().is_empty()
+            || self.binaries.contains(name)
+            || (program.contains('/') && self.exec.holds(program))
+    }
 }
 
 /// The host and the port of a URL.

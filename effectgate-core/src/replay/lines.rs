@@ -76,12 +76,12 @@ pub fn day(log: impl BufRead) -> Option<String> {
 }
 
 /// One line, as bytes and as JSON.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub bytes: Vec<u8>,
     pub value: Value,
 }
 
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     log: R,
     chain: Chain,
     closed: bool,

@@ -12,14 +12,14 @@ use crate::record::read::{JOB, OpenRoot, Opening, Read};
 use crate::redact;
 
 /// The roots of the log, and those of the policy that judges it, by path.
-pub(super) struct Places {
+pub(crate) struct Places {
     logged: HashSet<Bytes>,
     roots: HashMap<Bytes, u32>,
     same_policy: bool,
 }
 
 /// The start of the replay: the log's surroundings under the policy given.
-pub(super) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Started, Places) {
+pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Started, Places) {
     let roots = if same_policy {
         opening.roots.iter().map(old_root).collect()
     } else {

@@ -13,7 +13,7 @@ pub fn list<T: Named>(
 }
 
 pub fn rule(path: &str, rights: Rights, profile: bool, line: u32) -> RootRule {
-    let name = if profile { "extends" } else { "write_roots" };
+    let name = if profile { "python" } else { "write_roots" };
     RootRule { path: path.into(), rights, key: Key { name, line }, profile }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{policy as policy_file, print, print_json};
 use crate::{
     cli::{Check, Wanted},
-    diagnose::{self, Finding, Look, visible},
+    diagnose::{self, Finding, Look, counted, visible},
     exit::{self, Code, Failure, Outcomes},
 };
 
@@ -39,7 +39,7 @@ pub fn check(args: &Check, wanted: Wanted) -> Outcomes {
         }
     }
     match wanted {
-        Wanted::Text => print(&text(&checked, Look::of_stdout())),
+        Wanted::Text => print(&text(&checked, Look::of(&std::io::stdout()))),
         Wanted::Json => print_json(&checked.iter().map(document).collect::<Vec<_>>())?,
         Wanted::Sarif => {
             let findings: Vec<Finding> =
@@ -82,13 +82,13 @@ fn text(checked: &[Checked<'_>], look: Look) -> String {
                 let (kind, id) = (kind(policy.kind), visible(&policy.id));
                 text += &format!("{name}: holds: {kind} {id}, sha256 {}\n", policy.sha256);
             }
-            None => text += &format!("{name}: does not hold: {}\n", faults(file.findings.len())),
+            None => text += &format!("{name}: does not hold: {}\n", counted(file.findings.len())),
         }
     }
     if checked.len() > 1 {
         let hold = checked.iter().filter(|file| file.policy.is_some()).count();
         let found = checked.iter().map(|file| file.findings.len()).sum();
-        text += &format!("{hold} of {} files hold, {}\n", checked.len(), faults(found));
+        text += &format!("{hold} of {} files hold, {}\n", checked.len(), counted(found));
     }
     text + &next::steps(checked)
 }
@@ -108,8 +108,4 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Envelope => "envelope",
         Kind::Manifest => "manifest",
     }
-}
-
-fn faults(count: usize) -> String {
-    format!("{count} fault{}", if count == 1 { "" } else { "s" })
 }

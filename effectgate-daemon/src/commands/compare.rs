@@ -16,14 +16,15 @@ use effectgate_core::{
 
 use super::{policy, print, print_json};
 use crate::{
-    cli::{Compare, Format},
+    cli::{Compare, Wanted},
+    diagnose::{self, Decided, Finding, Level, Look, Place},
     exit::{self, Code, Failure, Outcomes},
 };
 
 /// Large, so that nearly every line is judged where it was read.
 pub const BUFFER: usize = 1 << 18;
 
-pub fn compare(args: &Compare, format: Format) -> Outcomes {
+pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
     let today = policy::today();
     let name = args.manifest.to_string_lossy();
     let bytes = policy::bounded(&args.manifest).code(exit::USAGE)?;
@@ -56,9 +57,14 @@ pub fn compare(args: &Compare, format: Format) -> Outcomes {
         }
         Err(error) => return Err(error).with_context(what).code(exit::USAGE),
     };
-    match format {
-        Format::Json => print_json(&comparison)?,
-        Format::Text => print(&text(&args.trace.to_string_lossy(), &comparison)),
+    let trace = args.trace.to_string_lossy();
+    match wanted {
+        Wanted::Json => print_json(&comparison)?,
+        Wanted::Text => print(&text(&trace, &comparison)),
+        Wanted::Sarif => {
+            let here = std::env::current_dir().code(exit::USAGE)?;
+            print_json(&diagnose::sarif::log(&findings(&trace, &comparison), &here, &[]))?;
+        }
     }
     Ok(if comparison.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
@@ -95,16 +101,34 @@ pub fn resolve(path: &str) -> Option<String> {
 }
 
 fn text(trace: &str, comparison: &Comparison) -> String {
-    let mut text = String::new();
-    for finding in &comparison.findings {
-        let _ = writeln!(text, "{trace}: {finding}");
-        let _ = writeln!(text, "  why: {}", finding.why);
-        let _ = writeln!(text, "  help: {}", finding.help);
-    }
-    let unlisted = comparison.total() - comparison.findings.len() as u64;
+    let findings = findings(trace, comparison);
+    let mut text = diagnose::text(&findings, Look::of(&std::io::stdout()));
+    let unlisted = comparison.total() - findings.len() as u64;
     if unlisted > 0 {
         let _ = writeln!(text, "and {unlisted} more of the same rules");
     }
     let _ = writeln!(text, "{comparison}");
     text
+}
+
+/// The lines themselves are not shown: secrets may stand in them.
+fn findings(trace: &str, comparison: &Comparison) -> Vec<Finding> {
+    let finding = |found: &compare::Finding| {
+        let field = found.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+        Finding {
+            level: Level::Error,
+            rule: found.rule,
+            file: trace.to_owned(),
+            place: found.line.map(|line| Place { line, mark: None }),
+            message: format!("{field}{}", found.message),
+            why: found.why,
+            help: found.help.clone(),
+            decided: found.decided.as_ref().map(|cited| Decided {
+                file: cited.file.clone(),
+                line: cited.line,
+                key: cited.key,
+            }),
+        }
+    };
+    comparison.findings.iter().map(finding).collect()
 }

@@ -55,10 +55,7 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
                 Some(note) if covered => {
                     format!(", reviewed by {} on {}", note.reviewer, note.date)
                 }
-                _ => format!(
-                    "; to let it through, write a review note from {} to {}",
-                    old.sha256, new.sha256
-                ),
+                _ => ", not reviewed".to_owned(),
             };
             print(&format!("{delta}{review}\n"));
         }
@@ -67,6 +64,10 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
         return Err(error).code(exit::DOES_NOT_HOLD);
     }
     let holds = covered || !delta.widens();
+    if !holds {
+        let (old, new) = (old.sha256, new.sha256);
+        tracing::warn!("it needs a review note whose old_digest is {old} and new_digest {new}");
+    }
     Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
 

@@ -5,6 +5,7 @@ mod compare;
 mod daemon;
 mod diff;
 mod doctor;
+mod draft;
 mod job;
 mod packet;
 mod pin;
@@ -33,9 +34,10 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),
         Command::Diff(args) => diff::diff(&args, format),
+        Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
-        Command::Compare(args) => compare::compare(&args, format.plain()?),
+        Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),
         Command::Daemon(args) => daemon::daemon(&args),

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{policy, print, print_json};
 use crate::{
     cli::{Format, Pin},
+    diagnose::visible,
     exit::{self, Code, Outcomes},
 };
 
@@ -22,6 +23,11 @@ pub fn pin(args: &Pin, format: Format) -> Outcomes {
         pin::verify(&parsed.sha256, &pinned, note.as_ref().map(|(note, _)| note))
             .code(exit::DOES_NOT_HOLD)?;
     } else {
+        if let Ok(before) = policy::read_pin(&path)
+            && before != parsed.sha256
+        {
+            tracing::info!("it was pinned before, with {before}");
+        }
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
         fs::write(&path, pin::format_pin(&parsed.sha256, &name))
             .with_context(|| format!("cannot write the pin {}", path.display()))
@@ -33,7 +39,9 @@ pub fn pin(args: &Pin, format: Format) -> Outcomes {
             "pin": path.to_string_lossy(),
             "sha256": parsed.sha256,
         }))?,
-        Format::Text => print(&format!("{}  {}\n", parsed.sha256, args.file.display())),
+        Format::Text => {
+            print(&format!("{}  {}\n", parsed.sha256, visible(&args.file.to_string_lossy())))
+        }
     }
     Ok(exit::HOLDS)
 }

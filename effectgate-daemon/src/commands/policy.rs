@@ -1,9 +1,8 @@
 //! Reads a policy and holds it against its pin, before anything runs.
 
 use std::{
-    fmt::Write,
     fs,
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -15,7 +14,10 @@ use effectgate_core::{
     time,
 };
 
-use crate::cli::{PolicyArgs, PolicyFile};
+use crate::{
+    cli::{PolicyArgs, PolicyFile},
+    diagnose::{self, Look, counted, visible},
+};
 
 /// A policy whose digest holds.
 #[derive(Debug)]
@@ -112,8 +114,8 @@ pub const ANY_DAY: &str = "0000-01-01";
 /// When it cannot be read, or with all its faults.
 pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     let bytes = bounded(path)?;
-    let policy =
-        policy::parse(&path.to_string_lossy(), &bytes, day).map_err(|faults| all(&faults))?;
+    let policy = policy::parse(&path.to_string_lossy(), &bytes, day)
+        .map_err(|faults| all(faults, &bytes))?;
     Ok((policy, bytes))
 }
 
@@ -132,7 +134,7 @@ const LARGEST: u64 = 16 << 20;
 /// # Errors
 /// When it cannot be read, or is larger.
 pub fn bounded(path: &Path) -> Result<Vec<u8>> {
-    let what = || format!("cannot read {}", path.display());
+    let what = || format!("cannot read {}", visible(&path.to_string_lossy()));
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
@@ -157,7 +159,7 @@ pub fn pin_path(file: &Path) -> PathBuf {
 /// When it cannot be read or is no pin.
 pub fn read_pin(path: &Path) -> Result<String> {
     let bytes = bounded(path).context("the pin")?;
-    pin::read_pin(&path.to_string_lossy(), &bytes).map_err(|fault| all(&[fault]))
+    pin::read_pin(&path.to_string_lossy(), &bytes).map_err(|fault| all(vec![fault], &bytes))
 }
 
 /// Reads a review note.
@@ -166,14 +168,16 @@ pub fn read_pin(path: &Path) -> Result<String> {
 /// When it cannot be read, or with all its faults.
 pub fn read_note(path: &Path) -> Result<(ReviewNote, Vec<u8>)> {
     let bytes = bounded(path).context("the review note")?;
-    let note = pin::parse_note(&path.to_string_lossy(), &bytes).map_err(|faults| all(&faults))?;
+    let note =
+        pin::parse_note(&path.to_string_lossy(), &bytes).map_err(|faults| all(faults, &bytes))?;
     Ok((note, bytes))
 }
 
-fn all(faults: &[Fault]) -> anyhow::Error {
-    let mut text = String::new();
-    for (index, fault) in faults.iter().enumerate() {
-        let _ = write!(text, "{}{fault}", if index == 0 { "" } else { "\n" });
-    }
-    anyhow::anyhow!(text)
+/// All of a file's faults, drawn for standard error, where errors go.
+fn all(faults: Vec<Fault>, bytes: &[u8]) -> anyhow::Error {
+    let findings = diagnose::of_file(faults, bytes);
+    let name = findings.first().map(|finding| visible(&finding.file)).unwrap_or_default();
+    let drawn = diagnose::text(&findings, Look::of(&io::stderr()));
+    let count = counted(findings.len());
+    anyhow::anyhow!("{name} does not hold: {count}\n\n{}", drawn.trim_end())
 }

@@ -79,6 +79,24 @@ pub(super) fn characters(line: &[u8]) -> impl Iterator<Item = Character> {
     })
 }
 
+/// The width of a mark that ends where a quoted text does. The YAML parser
+/// lets it reach to the next token, over blanks and a comment.
+pub(super) fn to_quote(line: &[u8], column: u32, width: u32) -> u32 {
+    let from = column.saturating_sub(1) as usize;
+    let mut marked = characters(line).skip(from).take(width as usize).zip(1..);
+    let Some((Character::Good(quote @ ('"' | '\'')), _)) = marked.next() else { return width };
+    let mut is_escaped = false;
+    for (character, end) in marked {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            Character::Good('\\') if quote == '"' => is_escaped = true,
+            Character::Good(c) if c == quote => return end,
+            _ => {}
+        }
+    }
+    width
+}
+
 /// The mark from its start, then what is around it, as much as fits.
 fn window(characters: &[String], mark: Range<usize>, room: usize) -> Range<usize> {
     let mut left = room;
@@ -153,6 +171,20 @@ mod tests {
         assert_eq!(shown(line.as_bytes(), 501, 2, 36), "…123456789[01]234567890…");
         assert_eq!(shown(line.as_bytes(), 1000, 1, 36), "…0123456789012345678[9]");
         assert_eq!(shown(line.as_bytes(), 501, 400, 36), "…[01234567890123456789]…");
+    }
+
+    #[test]
+    fn a_mark_ends_with_its_quote() {
+        for (line, column, width, expected) in [
+            (r#"a: "b"  # c"#, 4, 8, 3),
+            (r#"a: "b\"c" # d"#, 4, 10, 6),
+            ("a: '' # b", 4, 6, 2),
+            ("a: b # c", 4, 5, 5),
+            (r#"a: "b"#, 4, 2, 2),
+            ("", 1, 1, 1),
+        ] {
+            assert_eq!(to_quote(line.as_bytes(), column, width), expected, "{line}");
+        }
     }
 
     proptest! {

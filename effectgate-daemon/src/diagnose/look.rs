@@ -1,6 +1,7 @@
 //! What the reader's terminal can show.
 
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 /// How findings are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,18 +15,16 @@ impl Look {
     /// Where nothing is known about the reader.
     pub const PLAIN: Look = Look { colours: false, width: 140 };
 
-    /// For standard output: colours only on a terminal, unless the user wants
-    /// none (`NO_COLOR`, <https://no-color.org>).
+    /// For one of the standard streams: colours only on a terminal, unless the
+    /// user wants none (`NO_COLOR`, <https://no-color.org>).
     #[must_use]
-    pub fn of_stdout() -> Look {
-        let stdout = io::stdout();
-        if !stdout.is_terminal() {
+    pub fn of(stream: &(impl IsTerminal + AsFd)) -> Look {
+        if !stream.is_terminal() {
             return Look::PLAIN;
         }
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let size = rustix::termios::tcgetwinsize(&stdout);
-        let columns = size.map_or(0, |size| usize::from(size.ws_col));
+        let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col.into());
         Look {
             colours: !is_set("NO_COLOR") && !is_dumb,
             width: if columns == 0 { Look::PLAIN.width } else { columns.max(40) },

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
 use effectgate_core::input::{Device, Found, JobId, Root};
 
-use super::surroundings::{Program, Wanted};
+use super::surroundings::{Program, Wanted, is_pseudo};
 use crate::observe::{attribute::device, kernel::Kernel};
 
 /// Every root of every job.
@@ -80,6 +80,13 @@ impl Roots {
         ensure!(
             kind.is_dir() || kind.is_file() && !root.rights.write,
             "root {} is no directory",
+            path.display()
+        );
+        // What is mounted below a root can be of that kind.
+        let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+        ensure!(
+            !is_pseudo(kind),
+            "root {} lies on a file system of the kernel's own (type {kind:#x})",
             path.display()
         );
         let held = match self.held.entry(answer.inode) {

@@ -141,6 +141,11 @@ const PSEUDO: [u64; 12] = [
     0x6265_6570, // configfs
 ];
 
+/// Whether a file system, by its type, is one of those.
+pub(super) fn is_pseudo(kind: u64) -> bool {
+    PSEUDO.contains(&kind)
+}
+
 fn usable(spec: &JobSpec, entry: &RootRule, real: &Path) -> Result<()> {
     let shown = || format!("root {}", entry.path);
     ensure!(real != Path::new("/"), "{} is the whole file system", shown());
@@ -151,7 +156,7 @@ fn usable(spec: &JobSpec, entry: &RootRule, real: &Path) -> Result<()> {
     ensure!(meta.is_dir() || meta.is_file(), "{} is neither directory nor file", shown());
     let kind = rustix::fs::statfs(real)?.f_type as u64;
     ensure!(
-        !PSEUDO.contains(&kind),
+        !is_pseudo(kind),
         "{} lies on a file system of the kernel's own (type {kind:#x})",
         shown()
     );

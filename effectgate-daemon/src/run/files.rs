@@ -31,5 +31,5 @@ pub fn raise_limit() {
 /// The limit before it was raised, if it was.
 #[must_use]
 pub fn limit_before() -> Option<Rlimit> {
-    BEFORE.get().cloned()
+    BEFORE.get().copied()
 }

@@ -1,7 +1,7 @@
 //! A job of the daemon whose process waits for a word.
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use effectgate_tests::cgroup::Cgroup;
 use effectgate_tests::daemon::{Daemon, documents};
@@ -24,6 +24,15 @@ impl Job {
         let child = waiting(words, &scene);
         cgroup.add(child.id());
         let id = daemon.start_job(name, &scene.envelope(), &cgroup);
+        Job { scene, cgroup, id, child }
+    }
+
+    /// The same under the scene's manifest.
+    pub fn under_manifest(daemon: &Daemon, name: &str, scene: Scene, words: &[&str]) -> Job {
+        let cgroup = Cgroup::new();
+        let child = waiting(words, &scene);
+        cgroup.add(child.id());
+        let id = daemon.start_manifest_job(name, &scene, &cgroup);
         Job { scene, cgroup, id, child }
     }
 
@@ -53,8 +62,13 @@ impl Job {
 
     /// Waits for its process.
     pub fn wait(&mut self) {
-        let status = wait::exit(&mut self.child, "the job's process");
+        let status = self.ended();
         assert!(status.success(), "the job's process: {status}");
+    }
+
+    /// How its process ends.
+    pub fn ended(&mut self) -> ExitStatus {
+        wait::exit(&mut self.child, "the job's process")
     }
 
     /// `job finish`: exit code and verdict.

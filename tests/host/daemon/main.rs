@@ -5,4 +5,5 @@ mod endurance;
 mod guests;
 mod house;
 mod jobs;
+mod manifests;
 mod scrape;

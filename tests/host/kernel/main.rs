@@ -14,6 +14,7 @@ mod case;
 mod games;
 mod left;
 mod listeners;
+mod manifests;
 mod names;
 mod recorded;
 mod smoke;

@@ -12,7 +12,7 @@ use effectgate_tests::tools::{cargo, have, in_vm};
 use proof::{Needs, Proof};
 
 #[test]
-fn base_linux() {
+fn profile_base_linux() {
     let needs = Needs { binaries: &["ls", "cat"], ..Needs::default() };
     let proof = Proof::new("base-linux", &needs);
     proof.passes(["ls", "-l", "."]);
@@ -21,7 +21,7 @@ fn base_linux() {
 
 /// A clone runs git's own programs and, for the other side, a shell.
 #[test]
-fn git() {
+fn profile_git() {
     if !have(&["git"]) {
         return;
     }
@@ -55,7 +55,7 @@ fn prepare(proof: &Proof, words: &[&str]) {
 }
 
 #[test]
-fn c() {
+fn profile_c() {
     if !have(&["make", "gcc", "ar", "sh"]) {
         return;
     }
@@ -84,7 +84,7 @@ fn c() {
 }
 
 #[test]
-fn python() {
+fn profile_python() {
     if !have(&["python3"]) {
         return;
     }
@@ -107,7 +107,7 @@ fn python() {
 }
 
 #[test]
-fn node() {
+fn profile_node() {
     if !have(&["node"]) {
         return;
     }
@@ -128,7 +128,7 @@ fn node() {
 
 /// What Go builds to run at once it puts into GOTMPDIR, where it may run.
 #[test]
-fn go() {
+fn profile_go() {
     if !have(&["go"]) {
         return;
     }
@@ -176,7 +176,7 @@ const RUST: Needs = Needs {
 
 /// The toolchain's own cargo, found by `PATH`.
 #[test]
-fn rust() {
+fn profile_rust() {
     let Some(cargo) = cargo().filter(|_| have(&["cc"])) else { return };
     let tools = cargo.parent().expect("a directory").canonicalize().expect("it is there");
     let mut path = tools.into_os_string();
@@ -186,7 +186,7 @@ fn rust() {
 
 /// The same through rustup, which looks up the toolchain first.
 #[test]
-fn rust_through_rustup() {
+fn profile_rust_through_rustup() {
     let home = std::env::var_os("HOME").unwrap_or_default();
     let cargo_home =
         std::env::var_os("CARGO_HOME").map_or_else(|| Path::new(&home).join(".cargo"), Into::into);

@@ -63,6 +63,11 @@ impl Guest {
         for (_, host) in &self.programs {
             add_libraries(&mut root, host)?;
         }
+        // busybox's are also a shell.
+        for name in ["cat", "ls"] {
+            let path = Path::new("/usr/bin").join(name);
+            program(&mut root, &path.to_string_lossy(), &path)?;
+        }
         toolchain::add(&mut root)?;
         languages::add(&mut root)?;
         Ok(root)
@@ -136,6 +141,7 @@ fn skeleton() -> Tree {
         root.link(top, format!("usr/{top}"));
     }
     root.bytes("/etc/passwd", PASSWD, 0o644);
+    root.bytes("/etc/shadow", "root:!:::::::\n", 0o600);
     root.bytes("/etc/group", GROUP, 0o644);
     root.bytes("/etc/hosts", HOSTS, 0o644);
     root.bytes("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n", 0o644);

@@ -38,15 +38,18 @@ report "kernel $(uname -r)"
 report "lsm $(cat /sys/kernel/security/lsm)"
 export EFFECTGATE_BIN=/usr/bin/effectgate EFFECTGATE_TRIGGER=/usr/bin/trigger
 # One daemon for all cases: an emulated machine loads the programs for seconds.
+export CARGO=/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/cargo
 export EFFECTGATE_TEST_VM=1 EFFECTGATE_TEST_WAY=daemon RUST_BACKTRACE=1
 cd /root || exit
 for backend in $backends; do
     export EFFECTGATE_TEST_BACKEND="$backend"
     for binary in $binaries; do
+        # Natively the profiles are tried with the other backend.
+        if [ "$binary $backend" = "profiles tracepoint" ]; then continue; fi
         report "begin $backend $binary"
-        # There is no Rust here.
-        "/usr/bin/$binary" --test-threads=1 --color=never --skip real_rust_build "$@" \
-            > /dev/ttyS1 < /dev/null
+        # Building Rust takes an emulated machine long: once is enough.
+        "/usr/bin/$binary" --test-threads=1 --color=never --skip real_rust_build \
+            --skip profile_rust_through_rustup "$@" > /dev/ttyS1 < /dev/null
         report "end $backend $binary $?"
     done
 done

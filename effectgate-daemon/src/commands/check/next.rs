@@ -36,9 +36,6 @@ fn pin(file: &Checked<'_>, policy: &Policy) -> Option<String> {
             "{name} is not what was pinned: have what `effectgate diff OLD {name}` says \
              reviewed, then pin it again: `effectgate pin {name}`"
         )),
-        Err(error) => {
-            let error = visible(&format!("{error:#}"));
-            Some(format!("pin {name} again, its pin cannot be used: {error}"))
-        }
+        Err(_) => Some(format!("{name}.sha256 is no pin: write it again, `effectgate pin {name}`")),
     }
 }

@@ -140,6 +140,8 @@ impl Places {
     }
 
     fn file(&self, path: &Path) -> Option<PathBuf> {
+        // Mostly there is none, and to ask for it costs least.
+        path.symlink_metadata().ok()?;
         let real = path.canonicalize().ok()?;
         let meta = real.metadata().ok()?;
         let runs = meta.is_file() && meta.permissions().mode() & 0o111 != 0;

@@ -1,0 +1,251 @@
+//! A draft in the form of a manifest, version 2.
+
+use std::collections::BTreeMap;
+
+use super::places::{Places, contains, cut, parent, writable};
+use super::used::{Reached, Used};
+use super::yaml::{Yaml, quoted};
+use super::{Because, Draft, Wanted, note, profiles};
+use crate::escape::escape;
+use crate::input::Bytes;
+use crate::policy::Protocol;
+use crate::programs::{SEARCH_PATH, basename};
+
+const HEAD: &str = "\
+A draft from a recorded run: it lists what that run used, and nothing else.
+Read every line and take out what the agent should not need. `effectgate check`
+refuses it until its owner is named and every exception has two reviewers.";
+
+/// What stands for what people write.
+const TRIAL: &str = "trial";
+
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+impl Used {
+    /// The smallest manifest under which this run passes.
+    pub fn manifest(&self, wanted: &Wanted<'_>) -> Draft {
+        let plan = Plan::new(self, wanted);
+        let mut yaml = Yaml::default();
+        yaml.comment(HEAD);
+        yaml.plain("version", 2, None);
+        let why = "a name that stays: another one is another service";
+        let id = wanted.id.or(wanted.trial.then_some(TRIAL)).unwrap_or_default();
+        yaml.text("agent_id", id, wanted.id.is_none().then_some(why));
+        let why = "the people who answer for it";
+        let owner = wanted.owner.or(wanted.trial.then_some(TRIAL)).unwrap_or_default();
+        yaml.text("owner", owner, wanted.owner.is_none().then_some(why));
+        yaml.list("extends", &plan.extends);
+        yaml.list("workspace_roots", &plan.workspace_roots);
+        yaml.list("write_roots", &plan.write_roots);
+        for (key, entries) in [("read_roots", &plan.read_roots), ("exec_roots", &plan.exec_roots)] {
+            if !entries.is_empty() {
+                yaml.list(key, entries);
+            }
+        }
+        yaml.list("binaries", &plan.binaries);
+        self.exceptions(wanted.trial, &mut yaml);
+        if let Some((name, because)) = self.package_managers.first_key_value() {
+            let why = format!("{name} installs what others wrote ({because})");
+            yaml.plain("dependency_change", true, Some(&why));
+        }
+        network(&plan.hosts, &mut yaml);
+        yaml.list("env_allow", &plan.env);
+        self.limits(&mut yaml);
+        yaml.list("mcp_servers", &[]);
+        for what in &plan.left_out {
+            yaml.comment(&format!("not drafted: {}", what.replace(char::is_control, "\u{fffd}")));
+        }
+        Draft { text: yaml.finish(), because: Vec::new(), left_out: plan.left_out }
+    }
+
+    fn exceptions(&self, trial: bool, yaml: &mut Yaml) {
+        if self.shells.is_empty() {
+            return;
+        }
+        let (reviewers, reason, expires) =
+            if trial { (r#"["a", "b"]"#, TRIAL, "9999-12-31") } else { ("[]", "", "") };
+        yaml.line(format_args!("exceptions:"));
+        for (form, because) in &self.shells {
+            yaml.line(format_args!("  - allows: {}  # {because}", quoted(form)));
+            yaml.line(format_args!("    reviewers: {reviewers}  # two people, different ones"));
+            yaml.line(format_args!("    reason: {}", quoted(reason)));
+            yaml.line(format_args!("    expires: {}  # YYYY-MM-DD", quoted(expires)));
+        }
+    }
+
+    fn limits(&self, yaml: &mut Yaml) {
+        let seconds = self.nanos.div_ceil(SECOND).max(1);
+        let limit = (2 * seconds).next_multiple_of(60);
+        yaml.plain("max_steps", 1, Some("the log knows of no steps"));
+        let why = format!("it took {seconds} seconds; twice that, in whole minutes");
+        yaml.plain("max_wall_clock_sec", limit, Some(&why));
+        yaml.plain("max_tool_calls_per_step", 1, Some("the log knows of no tool calls"));
+    }
+}
+
+/// The entries of each list, as they are written, with their reasons.
+#[derive(Default)]
+struct Plan {
+    extends: Vec<(String, String)>,
+    workspace_roots: Vec<(String, String)>,
+    write_roots: Vec<(String, String)>,
+    read_roots: Vec<(String, String)>,
+    exec_roots: Vec<(String, String)>,
+    binaries: Vec<(String, String)>,
+    hosts: Vec<(String, String)>,
+    env: Vec<(String, String)>,
+    left_out: Vec<String>,
+    /// Programs that lie off the system's path, with their directories.
+    searched: Vec<(Bytes, Bytes, Because)>,
+}
+
+impl Plan {
+    fn new(used: &Used, wanted: &Wanted<'_>) -> Plan {
+        let mut plan = Plan { left_out: used.left_out(), ..Plan::default() };
+        let inside = |path: &[u8]| contains(wanted.workspace, path);
+        let smallest = |places: &Places| -> Vec<(String, String)> {
+            let all = places.smallest(&used.passing, |path| match wanted.root_depth {
+                Some(depth) => cut(path, wanted.workspace, depth),
+                None => path.to_vec(),
+            });
+            all.into_iter()
+                .map(|(path, because)| (quoted(&relative(&path, wanted)), because.to_string()))
+                .collect()
+        };
+        let writes = used.writes.only(inside);
+        for (path, because) in
+            used.writes.only(|path| !inside(path)).smallest(&used.passing, <[u8]>::to_vec)
+        {
+            let why = "a manifest allows writing below the workspace and in TMPDIR only";
+            plan.left_out.push(format!("{path}: {why} ({because})"));
+        }
+        let execs = plan.programs(used, wanted);
+        plan.write_roots = smallest(&writes);
+        plan.exec_roots = smallest(&execs);
+        let mut all = used.reads.only(inside).directories();
+        all.extend(&used.listed.only(inside));
+        all.extend(&writes);
+        all.extend(&execs);
+        plan.workspace_roots = smallest(&all);
+        if plan.workspace_roots.is_empty() {
+            let why = "the run used nothing of the workspace; where it began".to_owned();
+            plan.workspace_roots.push((quoted("."), why));
+        }
+        plan.outside(used, wanted);
+        let keys = used.keys(&mut plan.left_out);
+        plan.env =
+            keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
+        plan.hosts =
+            used.hosts.iter().map(|(host, because)| (entry(host), because.to_string())).collect();
+        plan
+    }
+
+    /// What is read elsewhere: by profiles as far as they go, file by file beyond.
+    fn outside(&mut self, used: &Used, wanted: &Wanted<'_>) {
+        for ((path, why), because) in &used.beyond_reads {
+            self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+        }
+        let mut reads = used.reads.only(|path| !contains(wanted.workspace, path));
+        reads.extend(&used.listed.only(|path| !contains(wanted.workspace, path)));
+        // A program that is listed may be read as well.
+        let reads = reads.only(|path| !used.programs.contains_key(path));
+        let searched = std::mem::take(&mut self.searched);
+        let dirs = searched.iter().map(|(_, dir, because)| (dir.as_slice(), because));
+        let chosen = profiles::choose(wanted.profiles, &reads, dirs);
+        for (path, dir, because) in &searched {
+            if !chosen.iter().any(|(known, _)| known.searches(dir)) {
+                let why = "it is neither on the system's path nor where a profile looks";
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            }
+        }
+        for (path, because) in reads.files() {
+            if chosen.iter().any(|(known, _)| known.covers(path)) {
+                continue;
+            }
+            if let Some(why) = unnameable(used, path) {
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            } else {
+                self.read_roots.push((quoted(&escape(path)), because.to_string()));
+            }
+        }
+        self.extends = chosen
+            .into_iter()
+            .map(|(known, because)| (quoted(&known.name), because.to_string()))
+            .collect();
+    }
+
+    /// Programs by name, and the places in the workspace that others lie in.
+    fn programs(&mut self, used: &Used, wanted: &Wanted<'_>) -> Places {
+        let mut places = Places::default();
+        let mut names: BTreeMap<String, Because> = BTreeMap::new();
+        for (path, because) in &used.programs {
+            if used.scratch.iter().any(|own| contains(own, path)) {
+                let why = "nothing may run from TMPDIR";
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            } else if contains(wanted.workspace, path) {
+                places.want(parent(path), || because.clone());
+            } else if writable(path) {
+                if !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path)) {
+                    self.searched.push((path.clone(), parent(path).to_vec(), because.clone()));
+                }
+                note(&mut names, basename(path), || because.clone());
+            } else {
+                let why = "no policy can write its name";
+                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            }
+        }
+        let entry = |(name, because): (String, Because)| (quoted(&name), because.to_string());
+        self.binaries = names.into_iter().map(entry).collect();
+        places
+    }
+}
+
+/// As a manifest writes it; elsewhere than below the workspace, absolute.
+fn relative(path: &str, wanted: &Wanted<'_>) -> String {
+    let Some(rest) = path.as_bytes().strip_prefix(wanted.workspace) else { return path.to_owned() };
+    let rest: Bytes = rest.strip_prefix(b"/").unwrap_or(rest).to_vec();
+    if rest.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&rest).into_owned() }
+}
+
+/// Why a file outside the workspace cannot be a root for reading.
+fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
+    let shared = [&b"/tmp"[..], b"/var/tmp", b"/dev/shm"];
+    let process = path.strip_prefix(b"/proc/").and_then(|rest| rest.first());
+    if !writable(path) {
+        return Some("no policy can write its name");
+    }
+    if path == b"/" {
+        return Some("no root may be the whole file system");
+    }
+    if shared.iter().any(|dir| contains(dir, path)) {
+        return Some("it lies in a directory that everybody shares");
+    }
+    if process.is_some_and(u8::is_ascii_digit) || used.passing.is_one(path) {
+        return Some("it is not there before the run");
+    }
+    None
+}
+
+fn network(hosts: &[(String, String)], yaml: &mut Yaml) {
+    yaml.line(format_args!("network:"));
+    if hosts.is_empty() {
+        return yaml.plain("  mode", "deny", None);
+    }
+    yaml.plain("  mode", "allowlist", None);
+    yaml.list("  hosts", hosts);
+}
+
+/// `{host: "…", ports: [443], protocol: tcp}`
+fn entry(reached: &Reached) -> String {
+    let mut entry = format!("{{host: {}", quoted(&reached.host));
+    if reached.port != 0 {
+        entry.push_str(&format!(", ports: [{}]", reached.port));
+    }
+    let known = [Protocol::Tcp, Protocol::Udp];
+    if let Some(protocol) = known.into_iter().find(|it| it.number() == reached.protocol) {
+        entry.push_str(&format!(", protocol: {}", protocol.name()));
+    }
+    entry.push('}');
+    entry
+}

@@ -1,0 +1,145 @@
+//! `effectgate draft`
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::BufReader,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use effectgate_core::{
+    Outcome,
+    draft::{self, Known, Used, Wanted},
+    judge::is_kernel_file,
+    policy::{self, Policy},
+    profile, replay,
+};
+use serde_json::json;
+
+use super::{policy as policy_file, print, print_json};
+use crate::{
+    cli::{Draft, Format},
+    exit::{self, Code, Outcomes},
+};
+
+pub fn draft(args: &Draft, format: Format) -> Outcomes {
+    let used = draft::of_log(open(&args.from).code(exit::USAGE)?)
+        .with_context(|| format!("the log {} does not hold", args.from.display()))
+        .code(exit::USAGE)?;
+    let workspace = workspace(args, &used).code(exit::USAGE)?;
+    let home = used.home().map(|home| Path::new(OsStr::from_bytes(home)));
+    let profiles: Vec<Known> = profile::NAMES.iter().map(|name| known(name, home)).collect();
+    let wanted = Wanted {
+        workspace: workspace.as_os_str().as_bytes(),
+        root_depth: args.root_depth.map(usize::from),
+        id: args.agent_id.as_deref(),
+        owner: args.owner.as_deref(),
+        profiles: &profiles,
+        trial: false,
+    };
+    let propose = |wanted: &Wanted<'_>| {
+        if args.envelope { used.envelope(wanted) } else { used.manifest(wanted) }
+    };
+    let mut draft = propose(&wanted);
+    let trial = propose(&Wanted { trial: true, ..wanted });
+    let tried = tried(&trial.text, &workspace, home, &args.from).code(exit::OBSERVER)?;
+    // What was left out is outside; the rest would have been a surprise.
+    let said = |outside: &String| {
+        let object = |left_out: &String| left_out.split(": ").next().unwrap_or_default().to_owned();
+        draft.left_out.iter().any(|left_out| outside.contains(&object(left_out)))
+    };
+    let more: Vec<String> = tried.into_iter().filter(|outside| !said(outside)).collect();
+    draft.left_out.extend(more);
+    let complete = draft.left_out.is_empty();
+    match format {
+        Format::Json => print_json(&json!({
+            "draft": draft.text,
+            "complete": complete,
+            "because": draft.because,
+            "left_out": draft.left_out,
+        }))?,
+        Format::Text => {
+            print(&draft.text);
+            for why in &draft.because {
+                tracing::info!("{why}");
+            }
+            for what in &draft.left_out {
+                tracing::warn!("not drafted: {what}");
+            }
+        }
+    }
+    Ok(if complete { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+fn open(path: &Path) -> Result<BufReader<File>> {
+    let file =
+        File::open(path).with_context(|| format!("cannot read the log {}", path.display()))?;
+    Ok(BufReader::with_capacity(1 << 16, file))
+}
+
+/// The one that was given, the one of the log, or the current directory.
+fn workspace(args: &Draft, used: &Used) -> Result<PathBuf> {
+    if let (None, Some(logged)) = (&args.workspace, used.workspace()) {
+        return Ok(OsStr::from_bytes(logged).into());
+    }
+    let given = args.workspace.as_deref().unwrap_or(Path::new("."));
+    given.canonicalize().with_context(|| format!("cannot find the workspace {}", given.display()))
+}
+
+/// A profile with those that it extends, resolved on this machine.
+fn known(name: &str, home: Option<&Path>) -> Known {
+    let mut all = Known { name: name.to_owned(), read: Vec::new(), search: Vec::new() };
+    let mut waiting = vec![name.to_owned()];
+    let mut done: Vec<String> = Vec::new();
+    while let Some(name) = waiting.pop() {
+        let Some(Ok(profile)) = profile::shipped(&name).filter(|_| !done.contains(&name)) else {
+            continue;
+        };
+        done.push(name);
+        waiting.extend(profile.extends);
+        all.read.extend(profile.read.iter().filter_map(|path| resolved(path, home)));
+        all.search.extend(profile.search.iter().filter_map(|path| resolved(path, home)));
+    }
+    all
+}
+
+/// Where a profile's path leads; `None` when nothing is there.
+fn resolved(path: &str, home: Option<&Path>) -> Option<Vec<u8>> {
+    // These are other files to each process.
+    if ["/proc", "/sys"].iter().any(|own| Path::new(path).starts_with(own)) {
+        return Some(path.into());
+    }
+    let path = match path.strip_prefix("~/") {
+        Some(rest) => home?.join(rest),
+        None => path.into(),
+    };
+    Some(path.canonicalize().ok()?.into_os_string().into_vec())
+}
+
+/// The run judged under its draft: what still keeps it from passing.
+fn tried(text: &str, workspace: &Path, home: Option<&Path>, log: &Path) -> Result<Vec<String>> {
+    const NAME: &str = "draft";
+    let mut policy = match policy::parse(NAME, text.as_bytes(), policy_file::ANY_DAY) {
+        Ok(policy) => policy,
+        Err(faults) => return Ok(faults.iter().map(ToString::to_string).collect()),
+    };
+    settle(&mut policy, workspace, home);
+    let verdict = replay::replay(open(log)?, policy)?.verdict;
+    Ok(match verdict.verdict {
+        Outcome::Pass => Vec::new(),
+        Outcome::Fail => verdict.violations.iter().map(ToString::to_string).collect(),
+        Outcome::Indeterminate => verdict.reasons,
+    })
+}
+
+/// The roots as they are resolved here: the log knows those of its own policy only.
+fn settle(policy: &mut Policy, workspace: &Path, home: Option<&Path>) {
+    for root in policy.roots.entries.iter_mut().filter(|root| !is_kernel_file(root)) {
+        let place = root.place(Some(workspace), home).and_then(|place| place.canonicalize().ok());
+        if let Some(place) = place.as_ref().and_then(|place| place.to_str()) {
+            place.clone_into(&mut root.path);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A manifest on every kernel and backend: what is read and run, as well.
+
+use std::fs;
+
+use effectgate_tests::manifest::Manifest;
+use effectgate_tests::{Gate, Scene, gate, record};
+
+/// The workspace may be read, `directory` written, what lies below `tools` run.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    fs::create_dir(scene.root().join("tools")).expect("mkdir");
+    for place in ["tools/trigger", "directory/trigger"] {
+        fs::copy(gate::trigger(), scene.root().join(place)).expect("copy");
+    }
+    scene.write_manifest(&Manifest::new().text());
+    scene
+}
+
+#[test]
+fn a_clean_job_passes() {
+    let words = ["sequence", "open-read", "file", ",", "create", "directory/new", ","];
+    let words = [&["tools/trigger"], &words[..], &["exec", "tools/trigger", "true"]].concat();
+    Gate::manifest(&scene()).run(words).assert_pass();
+}
+
+#[test]
+fn each_thing_outside_is_a_violation() {
+    let scene = scene();
+    let words = ["sequence", "open-read", "../outside/file", ",", "open-write", "file", ","];
+    let words = [&["tools/trigger"], &words[..], &["exec", "directory/trigger", "true"]].concat();
+    let outcome = Gate::manifest(&scene).run(words);
+    outcome.assert_fail();
+    let seen = outcome.violations().into_iter().map(|event| {
+        let (kind, rule) = (record::kind(event), record::text(&event["rule"]["name"]).to_owned());
+        (kind, record::path(event).to_owned(), rule)
+    });
+    let path = |place: &str| scene.path().join(place).to_str().expect("UTF-8").to_owned();
+    let want = [
+        ("file/open_read", path("outside/file"), "workspace_roots"),
+        ("file/open_write", path("root/file"), "write_roots"),
+        ("exec/exec", path("root/directory/trigger"), "binaries"),
+    ];
+    let want = want.map(|(kind, path, rule)| (kind.to_owned(), path, rule.to_owned()));
+    assert_eq!(seen.collect::<Vec<_>>(), want, "{}", outcome.story());
+}
