@@ -9,7 +9,6 @@ mod log;
 mod place;
 mod program;
 mod reach;
-mod rules;
 mod server;
 
 use std::collections::BTreeMap;
@@ -21,7 +20,6 @@ use serde::Serialize;
 pub use bounds::{Bounds, Used};
 pub use findings::{Cited, Finding};
 pub use log::is_log;
-pub use rules::RULES;
 
 use crate::input::UnixNanos;
 use crate::policy::Policy;

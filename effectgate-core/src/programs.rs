@@ -16,7 +16,7 @@ pub const SEARCH_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Names of shells.
-pub const SHELLS: [&str; 21] = [
+pub const SHELLS: [&str; 24] = [
     "ash",
     "bash",
     "busybox",
@@ -29,6 +29,8 @@ pub const SHELLS: [&str; 21] = [
     "lksh",
     "mksh",
     "nu",
+    "oksh",
+    "pdksh",
     "posh",
     "powershell",
     "pwsh",
@@ -36,11 +38,12 @@ pub const SHELLS: [&str; 21] = [
     "sh",
     "tcsh",
     "toybox",
+    "xonsh",
     "yash",
     "zsh",
 ];
 
-const PACKAGE_MANAGERS: [&str; 41] = [
+const PACKAGE_MANAGERS: [&str; 52] = [
     "apk",
     "apt",
     "apt-get",
@@ -59,14 +62,22 @@ const PACKAGE_MANAGERS: [&str; 41] = [
     "dnf",
     "dpkg",
     "easy_install",
+    "emerge",
     "ensurepip",
     "flatpak",
     "gem",
+    "guix",
+    "hatch",
+    "luarocks",
     "mamba",
     "microdnf",
     "micromamba",
+    "nix",
+    "nix-env",
+    "nix-shell",
     "npm",
     "npx",
+    "nuget",
     "opam",
     "pacman",
     "pdm",
@@ -77,9 +88,12 @@ const PACKAGE_MANAGERS: [&str; 41] = [
     "pnpx",
     "poetry",
     "rpm",
+    "rustup",
     "snap",
     "uv",
+    "uvx",
     "yarn",
+    "yarnpkg",
     "yum",
     "zypper",
 ];
@@ -103,6 +117,11 @@ pub fn is_package_manager(basename: &str) -> bool {
 
 fn found(names: &[&'static str], basename: &str) -> Option<&'static str> {
     names.iter().copied().find(|name| *name == basename || *name == stem(basename))
+}
+
+/// Whether two programs have the same name but for directory and version.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    stem(&basename(one.as_bytes())) == stem(&basename(other.as_bytes()))
 }
 
 /// A program's name without `.exe` and without its version.

@@ -5,6 +5,7 @@
 mod arguments;
 pub mod find;
 mod input;
+mod known;
 mod promises;
 mod shapes;
 mod words;
@@ -51,7 +52,7 @@ pub fn comm(bytes: &[u8]) -> Bytes {
     const LONGEST: usize = 15;
     let shown = text(bytes);
     let cut = bytes.len() >= LONGEST && shown == bytes;
-    if cut && shapes::begins(bytes) { REDACTED.to_vec() } else { shown }
+    if cut && known::begins(bytes) { REDACTED.to_vec() } else { shown }
 }
 
 /// One string without its secrets.

@@ -10,9 +10,9 @@ pub fn why(id: &str) -> &'static str {
     found.map(|(_, why)| *why).unwrap_or_default()
 }
 
-/// Every rule about files.
+/// Every rule about files that people and harnesses write.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    POLICY.iter().chain(OTHER)
+    POLICY.iter().chain(OTHER).chain(TRACE)
 }
 
 /// Rules of envelopes and manifests.
@@ -294,6 +294,153 @@ pub const OTHER: &[Rule] = &[
         "A policy that grows unseen protects nobody: somebody has to look at what is new, and say yes to it.",
     ),
     ("profile-name", "A profile is asked for by its name, and that is the name of its file."),
+];
+
+/// Rules by which a trace is read and held against a manifest.
+pub const TRACE: &[Rule] = &[
+    (
+        "binary-digest",
+        "Another file under the same name is another program, and nobody reviewed it.",
+    ),
+    ("binary-elsewhere", "A file of the right name in the wrong place can be anybody's program."),
+    (
+        "binary-not-listed",
+        "A program that nobody reviewed can do whatever the agent's user can do.",
+    ),
+    (
+        "cwd-outside",
+        "Where a program stands is where its relative paths lead, and the manifest says where it may be.",
+    ),
+    (
+        "env-not-listed",
+        "Every key that is handed on is one more thing that can leak, and one more way to steer a program.",
+    ),
+    (
+        "env-secret",
+        "A key with a secret in it is handed on because somebody wrote its full name, or not at all.",
+    ),
+    (
+        "env-value",
+        "Names of keys are evidence; their values are secrets, and a trace is read by many.",
+    ),
+    (
+        "host-metadata",
+        "Link-local addresses and metadata endpoints hand out the credentials of the machine.",
+    ),
+    (
+        "host-not-listed",
+        "Data leaves to every host that can be reached, so every one of them is reviewed.",
+    ),
+    (
+        "host-other-port",
+        "Another port or protocol of the same host is another service than the one reviewed.",
+    ),
+    (
+        "host-spelling",
+        "A host that can be read in two ways is two hosts: one that is reviewed and one that is reached.",
+    ),
+    (
+        "inline-program",
+        "A program in an argument is a program that nobody can review before it runs.",
+    ),
+    ("log-broken", "A log with a gap or a change in it says nothing about what is missing."),
+    (
+        "log-disagrees",
+        "A log whose records come out otherwise when they are judged again was not written by the gate.",
+    ),
+    (
+        "log-indeterminate",
+        "Effects may have gone unseen, and only what was seen can be held against a manifest.",
+    ),
+    (
+        "log-violation",
+        "The kernel saw an effect that the manifest does not allow, whatever a trace says.",
+    ),
+    ("max-steps", "An agent that does not come to an end by itself is brought to one."),
+    (
+        "max-tool-calls-per-step",
+        "Many calls in one step are a loop that nobody looks at before it has run.",
+    ),
+    ("max-wall-clock", "An agent that does not come to an end by itself is brought to one."),
+    (
+        "package-manager",
+        "Installing runs programs of strangers, and that is a change to be reviewed by itself.",
+    ),
+    (
+        "pipe-into-shell",
+        "What is fetched and run at once was reviewed by nobody and cannot be looked at later.",
+    ),
+    (
+        "secret-in-arguments",
+        "Arguments can be read by every process of the machine, and are kept in many logs.",
+    ),
+    ("server-changed", "Another digest is another server, whatever it calls itself and its tools."),
+    (
+        "server-not-listed",
+        "A server that nobody pinned can offer any tool, and another one tomorrow.",
+    ),
+    (
+        "server-tools-changed",
+        "A tool that came or changed after the review is a capability that nobody allowed.",
+    ),
+    ("shell", "A shell runs any program, so a list of programs with a shell in it says nothing."),
+    (
+        "tool-not-listed",
+        "A tool that is not in the frozen list is a capability that nobody reviewed.",
+    ),
+    (
+        "trace-blank",
+        "An empty name is the name of nothing, and cannot be held against a list of names.",
+    ),
+    ("trace-blank-line", "A line that says nothing may be one from which something was taken out."),
+    (
+        "trace-duplicate-field",
+        "Of two values for one field, one reader takes the first and another the last.",
+    ),
+    (
+        "trace-empty",
+        "Missing evidence is a failure: a run of which nothing is known has not been shown to hold.",
+    ),
+    ("trace-json", "A line that cannot be read hides what happened in it."),
+    (
+        "trace-line-too-long",
+        "No honest event is that long, and a reader that takes any length can be made to fall over.",
+    ),
+    (
+        "trace-missing",
+        "Missing evidence is a failure: a run of which nothing is known has not been shown to hold.",
+    ),
+    ("trace-missing-field", "An event that leaves out where, what or by whom cannot be judged."),
+    (
+        "trace-not-utf-8",
+        "Programs disagree on what such bytes mean, so the reviewer sees another text than the judge.",
+    ),
+    (
+        "trace-nul",
+        "What stands behind a NUL is seen by the reader and not by the system that was asked to act.",
+    ),
+    (
+        "trace-step-falls",
+        "Steps that go back hide how many there were, and how many calls were made in each.",
+    ),
+    (
+        "trace-time",
+        "Without a time there is no order of events and no duration to hold against the limit.",
+    ),
+    (
+        "trace-time-backwards",
+        "An order that was changed hides what came first and what followed from it.",
+    ),
+    ("trace-truncated", "The end is missing, and that may be the part that matters."),
+    (
+        "trace-unknown-field",
+        "A field that nobody judges is a place in which to hide what happened.",
+    ),
+    (
+        "trace-unknown-type",
+        "An event of an unknown type cannot be judged, and what cannot be judged does not hold.",
+    ),
+    ("trace-wrong-type", "A value of another type is read in another way by every reader."),
 ];
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 /// `KEY` and `PRIVATE` must be words of their own (`API_KEY`, but neither
 /// `KEYBOARD` nor `MONKEY`); `TOKEN` may end a word (`AUTHTOKEN`, but not
 /// `TOKENIZERS`); `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`,
-/// `APIKEY`, `ACCESSKEY` and `ACCOUNTKEY` may stand anywhere (`PGPASSWORD`). A plural counts; case does not.
+/// `APIKEY`, `ACCESSKEY` and `ACCOUNTKEY` may stand anywhere (`PGPASSWORD`). A
+/// plural counts; case does not.
 pub fn is_secret_name(name: &[u8]) -> bool {
     const ANYWHERE: [&[u8]; 8] = [
         b"SECRET",
@@ -25,6 +26,18 @@ pub fn is_secret_name(name: &[u8]) -> bool {
             || word_one == b"PRIVATE"
             || word_one.ends_with(b"TOKEN")
             || ANYWHERE.iter().any(|part| word.windows(part.len()).any(|window| window == *part))
+    })
+}
+
+/// Whether a name could promise a secret at all, in any of the ways that are
+/// known: it is asked of every word of every text, and most are turned away.
+pub(crate) fn may_promise(name: &[u8]) -> bool {
+    const PARTS: [&[u8; 3]; 9] =
+        [b"key", b"pri", b"tok", b"sec", b"pas", b"pwd", b"cre", b"aut", b"coo"];
+    name.windows(3).any(|window| {
+        // Makes letters lower case; what else becomes one of these was no letter.
+        let lower = [window[0] | 0x20, window[1] | 0x20, window[2] | 0x20];
+        PARTS.contains(&&lower)
     })
 }
 

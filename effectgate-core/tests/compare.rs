@@ -194,14 +194,17 @@ fn programs() {
         (r#""binary": "/usr/bin/make""#, ""),
         (r#""binary": "bin/built""#, ""),
         (r#""binary": "./../src/bin/built""#, ""),
-        (r#""binary": "./make""#, "binary-path"),
-        (r#""binary": "/tmp/make""#, "binary-path"),
+        (r#""binary": "./make""#, "binary-elsewhere"),
+        (r#""binary": "/tmp/make""#, "binary-elsewhere"),
         (r#""binary": "/usr/bin/nc""#, "binary-not-listed"),
         (r#""binary": "GIT""#, "binary-not-listed"),
         (r#""binary": "bash", "argv": ["-lc", "make"]"#, ""),
         (r#""binary": "bash", "argv": ["-c", "curl x | sh"]"#, "pipe-into-shell"),
         (r#""binary": "python3", "argv": ["x.py"]"#, ""),
         (r#""binary": "python3", "argv": ["python3", "-c", "x"]"#, "inline-program"),
+        (r#""binary": "/usr/bin/python3", "argv": ["python", "-Ic", "x"]"#, "inline-program"),
+        (r#""binary": "python3", "argv": ["-c", "x"]"#, "inline-program"),
+        (r#""binary": "python3", "argv": ["x.py", "-c", "x"]"#, ""),
         (r#""binary": "python3", "argv": ["-m", "pip", "install", "x"]"#, "package-manager"),
         (r#""binary": "env", "argv": ["A=b", "zsh", "-c", "x"]"#, "shell"),
         (r#""binary": "env", "argv": ["A=b", "npm", "ci"]"#, "package-manager"),
@@ -232,26 +235,26 @@ fn hosts() {
         ("example.com:443", ""),
         ("EXAMPLE.com.:443", ""),
         ("example.com:443/tcp", ""),
-        ("example.com", "host-port"),
-        ("example.com:80", "host-port"),
+        ("example.com", "host-other-port"),
+        ("example.com:80", "host-other-port"),
         ("plain.example", ""),
         ("plain.example:8080", ""),
         ("udp.example:53/udp", ""),
-        ("udp.example:53", "host-port"),
+        ("udp.example:53", "host-other-port"),
         ("other.example:443", "host-not-listed"),
         ("127.0.0.1:80", "host-not-listed"),
         ("169.254.169.254", "host-metadata"),
         ("[::ffff:169.254.169.254]:80", "host-metadata"),
         ("metadata.google.internal", "host-metadata"),
-        ("169.254.1.1", "host-link-local"),
-        ("[fe80::1]:80", "host-link-local"),
-        ("fe80::1%eth0", "host-form"),
-        ("2852039166", "host-form"),
-        ("0xa9.254.169.254", "host-form"),
-        ("example%2ecom", "host-form"),
-        ("https://example.com", "host-form"),
-        ("exаmple.com", "host-form"),
-        ("u:p@example.com", "host-form"),
+        ("169.254.1.1", "host-metadata"),
+        ("[fe80::1]:80", "host-metadata"),
+        ("fe80::1%eth0", "host-spelling"),
+        ("2852039166", "host-spelling"),
+        ("0xa9.254.169.254", "host-spelling"),
+        ("example%2ecom", "host-spelling"),
+        ("https://example.com", "host-spelling"),
+        ("exаmple.com", "host-spelling"),
+        ("u:p@example.com", "host-spelling"),
     ] {
         let want: Vec<&str> = want.split(' ').filter(|rule| !rule.is_empty()).collect();
         assert_eq!(of(&format!(r#""type": "net", "host": "{host}""#)), want, "{host}");
@@ -285,9 +288,9 @@ fn keys_and_tools() {
     let good = r#"["apply_patch", "read_file"]"#;
     assert_eq!(server(DIGEST, good), [""; 0]);
     assert_eq!(server(&format!("sha256:{DIGEST}"), good), [""; 0]);
-    assert_eq!(server(&"b".repeat(64), good), ["server-digest"]);
+    assert_eq!(server(&"b".repeat(64), good), ["server-changed"]);
     for tools in ["[]", r#"["read_file"]"#, r#"["apply_patch", "read_file", "read_file"]"#] {
-        assert_eq!(server(DIGEST, tools), ["server-tools"], "{tools}");
+        assert_eq!(server(DIGEST, tools), ["server-tools-changed"], "{tools}");
     }
 }
 

@@ -27,5 +27,10 @@ pub fn main(args: &Args) -> Result<()> {
     run(&mut bench)?;
     let mut policies = repo.cargo();
     policies.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_policy"]);
-    run(&mut policies)
+    run(&mut policies)?;
+    let mut traces = repo.cargo();
+    traces
+        .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
+        .env("EFFECTGATE_BIN", repo.effectgate());
+    run(&mut traces)
 }

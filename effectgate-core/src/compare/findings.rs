@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::rules;
 use crate::fault::quoted;
 use crate::policy::{Key, Policy};
 use crate::redact;
+use crate::rules;
 use crate::trace::Flaw;
 
 /// Findings of one rule that are listed.
@@ -64,6 +64,7 @@ impl Findings {
         decided: Option<Key>,
         said: impl FnOnce() -> (String, S),
     ) {
+        debug_assert!(!rules::why(rule).is_empty(), "{rule} is not in the table of rules");
         let count = self.counts.entry(rule).or_default();
         *count += 1;
         if *count > LISTED {

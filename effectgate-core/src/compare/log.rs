@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::bounds::Bounds;
 use super::findings::Findings;
 use super::{Against, Comparison, Form, Outcome};
+use crate::input::Class;
 use crate::policy::Policy;
 use crate::record;
 use crate::replay::{ReplayError, Replayed, replay};
@@ -78,8 +79,9 @@ fn bounds(policy: &Policy, verdict: &verdict::Verdict, findings: &mut Findings) 
     const SECOND: u64 = 1_000_000_000;
     let times = time::parse(&verdict.started).zip(time::parse(&verdict.ended));
     let seconds = times.map_or(0, |(start, end)| end.saturating_sub(start).div_ceil(SECOND));
+    let stopped = verdict.violations.iter().any(|one| one.class == Class::Limit);
     let limit = policy.agent.as_ref().map(|agent| &agent.limits.max_wall_clock_sec);
-    if let Some(limit) = limit.filter(|limit| seconds > limit.value) {
+    if let Some(limit) = limit.filter(|limit| !stopped && seconds > limit.value) {
         findings.add("max-wall-clock", (None, None), Some(limit.key), || {
             let message = format!("{seconds} seconds where {} are allowed", limit.value);
             (message, "stop at the limit; a higher one is a change to review")

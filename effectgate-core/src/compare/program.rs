@@ -82,7 +82,7 @@ impl<'a> Programs<'a> {
                 let known = programs::SEARCH_PATH.contains(&directory)
                     || self.search.iter().any(|root| contains(root, directory));
                 if !known {
-                    findings.add("binary-path", at, Some(list.key), || {
+                    findings.add("binary-elsewhere", at, Some(list.key), || {
                         let message = format!(
                             "{} is neither where the system keeps programs nor below an exec root",
                             shown(binary)
@@ -241,8 +241,10 @@ impl<'a> Programs<'a> {
 
 /// The arguments with the program's own name before them: traces have it or not.
 fn whole<'a>(program: &'a str, argv: &'a [Cow<'_, str>]) -> Vec<&'a str> {
-    let name = |path: &str| programs::basename(path.as_bytes());
-    let own = argv.first().is_some_and(|first| name(first) == name(program));
+    // By another of its names, too: `python` for the file `python3`.
+    let alike = |first: &str| programs::is_interpreter(first) && programs::is_interpreter(program);
+    let names_it = |first: &str| programs::is_same(first, program) || alike(first);
+    let own = argv.first().is_some_and(|first| names_it(first));
     let rest = argv.iter().skip(usize::from(own)).map(AsRef::as_ref);
     std::iter::once(program).chain(rest).collect()
 }

@@ -1,7 +1,5 @@
 //! Whether a host may be reached.
 
-use std::net::IpAddr;
-
 use super::findings::{Findings, shown};
 use crate::host;
 use crate::policy::{HostName, Network, Policy};
@@ -25,8 +23,9 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
     let parsed = match host::parse(plain) {
         Ok(parsed) => parsed,
         Err(bad) => {
-            findings
-                .add("host-form", at, None, || (format!("{} is no host", shown(host)), bad.help));
+            findings.add("host-spelling", at, None, || {
+                (format!("{} is no host", shown(host)), bad.help)
+            });
             return;
         }
     };
@@ -44,17 +43,14 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
     }
     let name = || shown(host);
     if listed {
-        findings.add("host-port", at, Some(key), || {
+        findings.add("host-other-port", at, Some(key), || {
             let message = format!("{} is listed for another port or protocol", name());
             (message, "write the port in the trace; use the one that is listed")
         });
-    } else if is_metadata(&parsed.name) {
+    } else if must_be_named(&parsed.name) {
         findings.add("host-metadata", at, Some(key), || {
-            (format!("{} is a metadata endpoint", name()), "hand the job what it needs instead")
-        });
-    } else if is_link_local(&parsed.name) {
-        findings.add("host-link-local", at, Some(key), || {
-            (format!("{} is a link-local address", name()), "list it by itself, if it must be")
+            let message = format!("{} is link-local, or hands out metadata", name());
+            (message, "hand the job what it needs instead, or list it by itself")
         });
     } else {
         findings.add("host-not-listed", at, Some(key), || {
@@ -67,36 +63,10 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
     }
 }
 
-/// Where clouds hand out the credentials of a machine.
-fn is_metadata(name: &HostName) -> bool {
-    const NAMES: [&str; 6] = [
-        "metadata",
-        "metadata.google.internal",
-        "metadata.goog",
-        "instance-data",
-        "instance-data.ec2.internal",
-        "metadata.azure.internal",
-    ];
-    const ADDRESSES: [&str; 6] = [
-        "169.254.169.254",
-        "169.254.170.2",
-        "fd00:ec2::254",
-        "100.100.100.200",
-        "168.63.129.16",
-        "192.0.0.192",
-    ];
+/// What is denied unless it is listed itself.
+fn must_be_named(name: &HostName) -> bool {
     match name {
-        HostName::Name(name) => NAMES.contains(&name.as_str()),
-        HostName::Address(address) => {
-            ADDRESSES.iter().any(|known| known.parse::<IpAddr>().is_ok_and(|own| own == *address))
-        }
-    }
-}
-
-fn is_link_local(name: &HostName) -> bool {
-    match name {
-        HostName::Name(_) => false,
-        HostName::Address(IpAddr::V4(v4)) => v4.is_link_local(),
-        HostName::Address(IpAddr::V6(v6)) => v6.is_unicast_link_local(),
+        HostName::Name(name) => host::is_metadata_name(name),
+        HostName::Address(address) => host::must_be_named(*address),
     }
 }

@@ -81,7 +81,7 @@ impl<'a> Servers<'a> {
         };
         let key = Key { name: SERVERS, line: server.line };
         if !event.digest.as_deref().is_some_and(|found| is_digest(found, &server.digest)) {
-            findings.add("server-digest", (Some(line), Some("digest")), Some(key), || {
+            findings.add("server-changed", (Some(line), Some("digest")), Some(key), || {
                 let message = format!(
                     "server {} has another digest than the one pinned",
                     shown(&server.name)
@@ -92,7 +92,7 @@ impl<'a> Servers<'a> {
         let shows = event.tools.as_deref().unwrap_or_default();
         let found: BTreeSet<&str> = shows.iter().map(Cow::as_ref).collect();
         if found != *tools || found.len() != shows.len() {
-            findings.add("server-tools", (Some(line), Some("tools")), Some(key), || {
+            findings.add("server-tools-changed", (Some(line), Some("tools")), Some(key), || {
                 let list = |words: Vec<&&str>| {
                     words.iter().take(5).map(|word| shown(word)).collect::<Vec<_>>().join(", ")
                 };

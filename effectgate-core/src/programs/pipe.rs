@@ -14,6 +14,10 @@ const RUNNERS: [&str; 3] = ["eval", "source", "."];
 pub fn pipes_into_shell(argv: &[impl AsRef<[u8]>]) -> bool {
     argv.iter().skip(1).any(|argument| {
         let text = String::from_utf8_lossy(argument.as_ref());
+        // Most arguments fetch nothing, and some are whole files.
+        if !FETCHERS.iter().any(|fetcher| text.contains(fetcher)) {
+            return false;
+        }
         let words = words(&text);
         piped(&words) || substituted(&words)
     })

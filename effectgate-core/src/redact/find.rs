@@ -10,6 +10,9 @@ use serde::Serialize;
 use crate::redact::arguments::{Reader, Reading};
 use crate::redact::{REDACTED, shapes, words};
 
+/// Secrets that are counted in one text; one is too many.
+const MOST: usize = 64;
+
 /// What gave a secret away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sign {
@@ -69,39 +72,40 @@ pub fn in_arguments<'a>(
     }
 }
 
-/// The secrets in one text.
+/// The secrets in one text; each once, by the sign that says most.
 pub fn in_text(bytes: &[u8], found: &mut dyn FnMut(Sign)) {
     if shapes::is_plain(bytes) {
         return;
     }
-    shapes::each_key(bytes, &mut |start, _| {
-        found(if bytes[start] == b'-' { Sign::PrivateKey } else { Sign::Key });
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut take = |sign, start: usize, stop: usize| {
+        // One that holds a place found before, or lies in it, is the same.
+        let again = places.iter().any(|(from, to)| start < *to && *from < stop);
+        if places.len() < MOST && !again {
+            places.push((start, stop));
+            found(sign);
+        }
+    };
+    shapes::each_key(bytes, &mut |start, stop| {
+        let sign = if bytes[start] == b'-' { Sign::PrivateKey } else { Sign::Key };
+        take(sign, start, stop);
+    });
+    words::each(bytes, &mut |name, start, stop| {
+        let assigned = bytes[..start].ends_with(b"=") || name.starts_with(b"-");
+        if likely(name, &bytes[start..stop], assigned) {
+            take(Sign::Name, start, stop);
+        }
     });
     shapes::each_url_password(bytes, &mut |start, stop| {
         if is_value(&bytes[start..stop]) {
-            found(Sign::Url);
+            take(Sign::Url, start, stop);
         }
     });
     shapes::each_bearer(bytes, &mut |start, stop| {
         if is_value(&bytes[start..stop]) {
-            found(Sign::Bearer);
+            take(Sign::Bearer, start, stop);
         }
     });
-    words::each(bytes, &mut |name, start, stop| {
-        let value = &bytes[start..stop];
-        let assigned = bytes[..start].ends_with(b"=") || name.starts_with(b"-");
-        if value_is_key(value) {
-            // It was found by its shape.
-        } else if likely(name, value, assigned) {
-            found(Sign::Name);
-        }
-    });
-}
-
-fn value_is_key(value: &[u8]) -> bool {
-    let mut key = false;
-    shapes::each_key(value, &mut |_, _| key = true);
-    key
 }
 
 /// Whether what stands behind a name could be the secret that it promises.

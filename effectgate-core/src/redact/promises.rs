@@ -1,7 +1,7 @@
 //! Which words promise a secret: names, options that take `user:password`, and
 //! the short password options of well-known programs.
 
-use crate::secret::is_secret_name;
+use crate::secret::{is_secret_name, may_promise};
 
 /// How much a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ impl Promise {
     /// what judges environment keys: here a mistake costs a word in a log,
     /// there a verdict.
     pub fn of(name: &[u8]) -> Option<Promise> {
+        may_promise(name).then(|| Promise::inside(name)).flatten()
+    }
+
+    fn inside(name: &[u8]) -> Option<Promise> {
         const NO_PASS: [&[u8]; 9] = [
             b"BYPASS",
             b"COMPASS",
@@ -72,10 +76,10 @@ pub(super) fn option(argument: &[u8]) -> Option<Promise> {
 /// `-u`, `--user`, also behind curl's flags without values (`-sku`).
 pub(super) fn user_option(name: &[u8]) -> Option<usize> {
     const LONG: [&[u8]; 5] = [b"--user", b"--proxy-user", b"--auth", b"--http-auth", b"--tlsuser"];
+    let cluster = name.strip_prefix(b"-")?;
     if LONG.contains(&name) {
         return Some(name.len());
     }
-    let cluster = name.strip_prefix(b"-")?;
     let flags = cluster.iter().take_while(|b| b"sSkLfivgIOJN".contains(b)).count();
     matches!(cluster.get(flags), Some(b'u' | b'U')).then_some(flags + 2)
 }
@@ -97,6 +101,10 @@ pub(super) fn password_of(value: &[u8]) -> Option<usize> {
 
 /// Whether a name's value follows its colon even without a blank.
 pub(super) fn header(name: &[u8]) -> Option<Header> {
+    may_promise(name).then(|| header_inside(name)).flatten()
+}
+
+fn header_inside(name: &[u8]) -> Option<Header> {
     const ALWAYS: [&[u8]; 4] = [b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"];
     const TIGHT: [&[u8]; 8] = [
         b"api-key",
@@ -183,19 +191,56 @@ const fn program(names: &'static [&'static str], option: [u8; 2], apart: bool) -
     Program { names, option, apart, wraps: false }
 }
 
+/// By a name's first byte, a bit for each length: most words are no program's.
+const LENGTHS: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut program = 0;
+    while program < PROGRAMS.len() {
+        let names = PROGRAMS[program].names;
+        let mut at = 0;
+        while at < names.len() {
+            table[names[at].as_bytes()[0] as usize] |= 1 << names[at].len();
+            at += 1;
+        }
+        program += 1;
+    }
+    table
+};
+
 impl Program {
     pub fn of(word: &[u8]) -> Option<&'static Program> {
-        let name = word.rsplit(|b| *b == b'/').next().unwrap_or(word);
+        Program::named(memchr::memrchr(b'/', word).map_or(word, |slash| &word[slash + 1..]))
+    }
+
+    /// By the last part of its path.
+    pub fn named(name: &[u8]) -> Option<&'static Program> {
+        let first = name.first()?;
+        if name.len() > 31 || LENGTHS[usize::from(*first)] >> name.len() & 1 == 0 {
+            return None;
+        }
         PROGRAMS.iter().find(|program| program.names.iter().any(|one| one.as_bytes() == name))
     }
 }
 
+/// Bytes of which names are made.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || matches!(b as u8, b'_' | b'-' | b'.');
+        b += 1;
+    }
+    table
+};
+
 pub(super) fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+    NAME[usize::from(b)]
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -222,6 +267,22 @@ mod tests {
             "-",
         ] {
             assert_eq!(Promise::of(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    proptest! {
+        /// What is turned away at the door would have been turned away inside.
+        #[test]
+        fn the_door_keeps_nobody_out(
+            parts in prop::collection::vec(
+                "[-_.]|api|key|KEYS|private|Token|secret|pass|Passwd|pwd|in|out|code|credential|\\
+                authorization|proxy|cookie|set|x|access|[a-z]{0,3}",
+                0..5,
+            )
+        ) {
+            let name = parts.concat().into_bytes();
+            let inside = Promise::inside(&name).is_some() || header_inside(&name).is_some();
+            prop_assert!(may_promise(&name) || !inside);
         }
     }
 

@@ -3,112 +3,17 @@
 use memchr::memmem;
 
 use crate::input::Bytes;
+use crate::redact::known::{begins, begun, is_pair, token};
 use crate::redact::replaced;
-
-/// A key's shape: how it begins, which bytes go on, how many at least.
-struct Shape {
-    prefix: &'static [u8],
-    goes_on: fn(u8) -> bool,
-    least: usize,
-    /// Only where no letter or digit stands before it.
-    at_start: bool,
-}
-
-const SHAPES: [Shape; 69] = [
-    shape(b"ghp_", token, 8),
-    shape(b"gho_", token, 8),
-    shape(b"ghu_", token, 8),
-    shape(b"ghs_", token, 8),
-    shape(b"ghr_", token, 8),
-    shape(b"github_pat_", token, 8),
-    shape(b"glpat-", token, 8),
-    apart(b"gldt-", token, 16),
-    apart(b"glrt-", token, 16),
-    apart(b"glptt-", token, 16),
-    apart(b"glcbt-", token, 16),
-    apart(b"glsoat-", token, 16),
-    shape(b"AKIA", upper, 16),
-    shape(b"ASIA", upper, 16),
-    apart(b"ABIA", upper, 16),
-    apart(b"ACCA", upper, 16),
-    apart(b"LTAI", alphanumeric, 16),
-    shape(b"xoxa-", token, 8),
-    shape(b"xoxb-", token, 8),
-    shape(b"xoxc-", token, 8),
-    shape(b"xoxd-", token, 8),
-    shape(b"xoxe-", token, 8),
-    shape(b"xoxp-", token, 8),
-    shape(b"xoxr-", token, 8),
-    shape(b"xoxs-", token, 8),
-    apart(b"xapp-", token, 20),
-    apart(b"sk-", token, 20),
-    apart(b"sk_live_", alphanumeric, 16),
-    apart(b"rk_live_", alphanumeric, 16),
-    apart(b"sk_test_", alphanumeric, 16),
-    apart(b"rk_test_", alphanumeric, 16),
-    apart(b"whsec_", alphanumeric, 24),
-    apart(b"npm_", alphanumeric, 30),
-    apart(b"hf_", alphanumeric, 30),
-    apart(b"gsk_", alphanumeric, 40),
-    apart(b"xai-", alphanumeric, 40),
-    apart(b"pplx-", alphanumeric, 40),
-    apart(b"nvapi-", token, 40),
-    apart(b"r8_", alphanumeric, 36),
-    apart(b"dckr_pat_", token, 20),
-    apart(b"pypi-AgE", token, 40),
-    apart(b"rubygems_", alphanumeric, 40),
-    apart(b"AIza", token, 35),
-    apart(b"GOCSPX-", token, 20),
-    apart(b"ya29.", dotted, 20),
-    apart(b"dop_v1_", alphanumeric, 40),
-    apart(b"doo_v1_", alphanumeric, 40),
-    apart(b"dor_v1_", alphanumeric, 40),
-    apart(b"hvs.", token, 20),
-    apart(b"hvb.", token, 20),
-    apart(b"SG.", dotted, 50),
-    apart(b"shpat_", alphanumeric, 32),
-    apart(b"shpca_", alphanumeric, 32),
-    apart(b"shppa_", alphanumeric, 32),
-    apart(b"shpss_", alphanumeric, 32),
-    apart(b"sq0atp-", token, 20),
-    apart(b"sq0csp-", token, 20),
-    apart(b"lin_api_", alphanumeric, 30),
-    apart(b"figd_", token, 30),
-    apart(b"PMAK-", token, 40),
-    apart(b"NRAK-", alphanumeric, 24),
-    apart(b"sntrys_", dotted, 40),
-    apart(b"sntryu_", alphanumeric, 40),
-    apart(b"glsa_", token, 32),
-    apart(b"ATATT3", dotted, 40),
-    apart(b"ATCTT3", dotted, 40),
-    apart(b"pul-", alphanumeric, 40),
-    apart(b"AGE-SECRET-KEY-1", upper, 50),
-    // A JSON Web Token: base64url of `{"`, with dots between its parts.
-    shape(b"eyJ", dotted, 16),
-];
-
-/// By a first byte, a bit for each second byte (of its low five bits) that a
-/// shape begins with.
-const BEGINNINGS: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut at = 0;
-    while at < SHAPES.len() {
-        let prefix = SHAPES[at].prefix;
-        table[prefix[0] as usize] |= 1 << (prefix[1] % 32);
-        at += 1;
-    }
-    table
-};
 
 /// Whether no rule could find anything: true of most names of files.
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
-    let begins = |pair: &[u8]| BEGINNINGS[usize::from(pair[0])] >> (pair[1] % 32) & 1 == 1;
     !bytes.iter().any(marks)
         && !bytes
             .windows(2)
             .enumerate()
-            .any(|(at, pair)| begins(pair) && self::begins(&bytes[at..]))
+            .any(|(at, pair)| is_pair(pair[0], pair[1]) && begins(&bytes[at..]))
 }
 
 /// Replaces well-known keys and private keys in PEM.
@@ -120,8 +25,7 @@ pub(super) fn keys(bytes: &[u8]) -> Bytes {
 pub(super) fn each_key(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
     let mut at = 0;
     while at + 1 < bytes.len() {
-        let likely = BEGINNINGS[usize::from(bytes[at])] >> (bytes[at + 1] % 32) & 1 == 1;
-        let end = if likely {
+        let end = if is_pair(bytes[at], bytes[at + 1]) {
             key_at(bytes, at)
         } else if bytes[at] == b'-' {
             pem_at(bytes, at)
@@ -158,18 +62,9 @@ pub(super) fn each_url_password(bytes: &[u8], found: &mut dyn FnMut(usize, usize
     }
 }
 
-const fn shape(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, goes_on, least, at_start: false }
-}
-
-/// Only where it stands apart: shorter beginnings are found inside other words.
-const fn apart(prefix: &'static [u8], goes_on: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { at_start: true, ..shape(prefix, goes_on, least) }
-}
-
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
-    SHAPES.iter().find_map(|shape| {
-        let rest = bytes[at..].strip_prefix(shape.prefix)?;
+    begun(&bytes[at..]).find_map(|shape| {
+        let rest = &bytes[at + shape.prefix.len()..];
         let body = rest.iter().take_while(|b| (shape.goes_on)(**b)).count();
         let real = match shape.prefix {
             b"eyJ" => is_dotted(rest),
@@ -181,11 +76,6 @@ fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
         (real && body >= shape.least && (apart || !shape.at_start))
             .then_some(at + shape.prefix.len() + body)
     })
-}
-
-/// Whether a string begins as a key does.
-pub(super) fn begins(bytes: &[u8]) -> bool {
-    SHAPES.iter().any(|shape| bytes.starts_with(shape.prefix))
 }
 
 /// Whether a token's first part, which is never short, ends with a dot. Looked
@@ -255,22 +145,6 @@ fn pem_at(bytes: &[u8], at: usize) -> Option<usize> {
         last + name + dashes
     });
     Some(bytes.len() - rest.len() + end)
-}
-
-fn token(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
-}
-
-fn alphanumeric(b: u8) -> bool {
-    b.is_ascii_alphanumeric()
-}
-
-fn upper(b: u8) -> bool {
-    b.is_ascii_uppercase() || b.is_ascii_digit()
-}
-
-fn dotted(b: u8) -> bool {
-    token(b) || matches!(b, b'.' | b'=')
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::redact::promises::{
     Header, Program, Promise, header, is_name, option, password_of, user_option,
 };
 use crate::redact::replaced;
+use crate::secret::may_promise;
 
 /// Replaces the values of secret-like names in a string, which may be one
 /// argument or a whole shell script.
@@ -31,7 +32,7 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
             .and_then(|program| of_program(bytes, program, at, end))
             .or_else(|| of_user(bytes, at, before, end))
             .or_else(|| value_of(bytes, name, before, end));
-        if let Some(found) = Program::of(name) {
+        if let Some(found) = Program::named(name) {
             program = Some(found);
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
             program = None;
@@ -78,6 +79,9 @@ fn of_user(bytes: &[u8], at: usize, before: Option<u8>, end: usize) -> Option<(u
 /// Where the value of a name that ended at `end` stands.
 fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option<(usize, usize)> {
     if !matches!(bytes.get(end), Some(b'=' | b':' | b'"' | b'\'' | b' ' | b'\t')) {
+        return None;
+    }
+    if !may_promise(name) {
         return None;
     }
     let (header, promise) = (header(name), Promise::of(name));

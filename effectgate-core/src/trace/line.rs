@@ -160,12 +160,13 @@ impl<'a> Parts<'a, '_> {
             let message = "the field is written twice".to_owned();
             self.wrong("trace-duplicate-field", FIELDS[at], message, "keep one of the two");
         }
-        for at in 0..REQUIRED {
-            if matches!(self.raw.fields[at], Raw::Missing) {
-                let message = "the field is missing".to_owned();
-                let help = "write it; where there is nothing to say, null or []";
-                self.wrong("trace-missing-field", FIELDS[at], message, help);
-            }
+        let all = FIELDS.iter().zip(&self.raw.fields).take(REQUIRED);
+        let missing = all.filter(|(_, value)| matches!(value, Raw::Missing));
+        let missing: Vec<&str> = missing.map(|(field, _)| *field).collect();
+        for field in missing {
+            let message = "the field is missing".to_owned();
+            let help = "write it; where there is nothing to say, null or []";
+            self.wrong("trace-missing-field", field, message, help);
         }
     }
 
@@ -215,7 +216,7 @@ impl<'a> Parts<'a, '_> {
 
     fn step(&mut self) -> Option<u64> {
         match self.take(7) {
-            Raw::Missing => None,
+            Raw::Missing | Raw::Null => None,
             Raw::Whole(step) => Some(step),
             other => {
                 self.type_wrong(7, other.kind(), "a whole number from 0");
@@ -248,6 +249,8 @@ impl<'a> Parts<'a, '_> {
     fn list(&mut self, at: usize) -> Option<Vec<Cow<'a, str>>> {
         match self.take(at) {
             Raw::Missing => None,
+            // What may be left out may be null as well.
+            Raw::Null if at >= REQUIRED => None,
             Raw::List(items) => {
                 for item in &items {
                     self.no_nul(at, item);
@@ -266,11 +269,9 @@ impl<'a> Parts<'a, '_> {
         }
     }
 
-    /// Only an escape can put one there, and what has no escape is borrowed.
-    fn no_nul(&mut self, at: usize, text: &Cow<'_, str>) {
-        if let Cow::Owned(text) = text
-            && text.contains('\0')
-        {
+    /// Only an escape can put one there.
+    fn no_nul(&mut self, at: usize, text: &str) {
+        if memchr::memchr(0, text.as_bytes()).is_some() {
             let message = "a string holds a NUL".to_owned();
             let help = "no argument, path or name can hold one; remove it";
             self.wrong("trace-nul", FIELDS[at], message, help);
