@@ -1,5 +1,5 @@
 //! What the whole-program tests share. They run the built binary, natively and
-//! in a virtual machine that has nothing but busybox: no cargo, no network.
+//! in a virtual machine without network, where every step takes long.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | `EFFECTGATE_TRIGGER` | the `trigger` program; by default the one beside the tests |
 //! | `EFFECTGATE_TEST_BACKEND` | the backend under test; `tracepoint` by default |
 //! | `EFFECTGATE_TEST_NO_TOOLCHAIN` | `1`: programs that tests of real work need may be missing |
+//! | `EFFECTGATE_TEST_VM` | set in a virtual machine: less work is done |
 //! | `EFFECTGATE_TEST_WAY` | how cases are watched: each by a `run`, the default, or as jobs of one `daemon` |
 
 pub mod cgroup;

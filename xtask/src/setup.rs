@@ -33,36 +33,42 @@ pub struct Args {
 }
 
 /// A program and the Debian package that brings it. An absolute path asks for
-/// the package's own program: the guest gets a copy of the package.
+/// the package's own program: the guest gets a copy of the package, and a job
+/// of the tests looks nowhere else.
 struct Tool {
-    need: Need,
+    needs: &'static [Need],
     program: &'static str,
     package: &'static str,
 }
 
-const fn tool(need: Need, program: &'static str, package: &'static str) -> Tool {
-    Tool { need, program, package }
+const fn tool(needs: &'static [Need], program: &'static str, package: &'static str) -> Tool {
+    Tool { needs, program, package }
 }
 
 #[rustfmt::skip]
 const TOOLS: &[Tool] = &[
-    tool(Need::Build, "cc", "build-essential"),
-    tool(Need::Build, "c++", "build-essential"),
-    tool(Need::Test, "curl", "curl"),
-    tool(Need::Test, "git", "git"),
-    tool(Need::Test, "promtool", "prometheus"),
-    tool(Need::Vm, "qemu-system-x86_64", "qemu-system-x86"),
-    tool(Need::Vm, "busybox", "busybox-static"),
-    tool(Need::Vm, "dpkg-deb", "dpkg"),
-    tool(Need::Vm, "/usr/bin/gcc", "build-essential"),
-    tool(Need::Vm, "/usr/bin/make", "build-essential"),
-    tool(Need::Vm, "/usr/bin/git", "git"),
-    tool(Need::Vm, "/usr/bin/go", "golang-go"),
-    tool(Need::Vm, "/usr/bin/node", "nodejs"),
-    tool(Need::Vm, "/usr/bin/python3", "python3"),
-    tool(Need::Vm, "mke2fs", "e2fsprogs"),
-    tool(Need::Vm, "xz", "xz-utils"),
+    tool(BUILD, "cc", "build-essential"),
+    tool(BUILD, "c++", "build-essential"),
+    tool(TEST, "curl", "curl"),
+    tool(TEST, "npm", "npm"),
+    tool(TEST, "promtool", "prometheus"),
+    tool(TEST_AND_VM, "/usr/bin/gcc", "build-essential"),
+    tool(TEST_AND_VM, "/usr/bin/git", "git"),
+    tool(TEST_AND_VM, "/usr/bin/go", "golang-go"),
+    tool(TEST_AND_VM, "/usr/bin/make", "build-essential"),
+    tool(TEST_AND_VM, "/usr/bin/node", "nodejs"),
+    tool(TEST_AND_VM, "/usr/bin/python3", "python3"),
+    tool(VM, "qemu-system-x86_64", "qemu-system-x86"),
+    tool(VM, "busybox", "busybox-static"),
+    tool(VM, "dpkg-deb", "dpkg"),
+    tool(VM, "mke2fs", "e2fsprogs"),
+    tool(VM, "xz", "xz-utils"),
 ];
+
+const BUILD: &[Need] = &[Need::Build];
+const TEST: &[Need] = &[Need::Test];
+const VM: &[Need] = &[Need::Vm];
+const TEST_AND_VM: &[Need] = &[Need::Test, Need::Vm];
 
 /// Debian's compiler with its library sources, and the LLVM it was built
 /// with, against which bpf-linker is linked.
@@ -99,7 +105,8 @@ pub fn ensure(needs: &[Need]) -> Result<bool> {
 fn programs(needs: &[Need]) -> Result<bool> {
     let mut packages: Vec<_> = TOOLS
         .iter()
-        .filter(|tool| needs.contains(&tool.need) && which(tool.program).is_none())
+        .filter(|tool| tool.needs.iter().any(|need| needs.contains(need)))
+        .filter(|tool| which(tool.program).is_none())
         .map(|tool| tool.package)
         .collect();
     packages.sort_unstable();
@@ -208,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_demonstration_needs_no_emulator() {
-        let of = |need| TOOLS.iter().filter(move |tool| tool.need == need);
+        let of = |need| TOOLS.iter().filter(move |tool| tool.needs.contains(&need));
         assert!(of(Need::Build).all(|tool| !tool.program.contains("qemu")));
         assert!(of(Need::Vm).any(|tool| tool.program.contains("qemu")));
     }

@@ -22,7 +22,7 @@ fn profile_base_linux() {
 /// A clone runs git's own programs and, for the other side, a shell.
 #[test]
 fn profile_git() {
-    if !have(&["git"]) {
+    if !have(&["/usr/bin/git"]) {
         return;
     }
     let proof = Proof::new("git", &Needs { binaries: &["git"], shell: true, ..Needs::default() });
@@ -56,7 +56,7 @@ fn prepare(proof: &Proof, words: &[&str]) {
 
 #[test]
 fn profile_c() {
-    if !have(&["make", "gcc", "ar", "sh"]) {
+    if !have(&["/usr/bin/make", "/usr/bin/gcc", "/usr/bin/ar"]) {
         return;
     }
     let needs = Needs {
@@ -85,7 +85,7 @@ fn profile_c() {
 
 #[test]
 fn profile_python() {
-    if !have(&["python3"]) {
+    if !have(&["/usr/bin/python3"]) {
         return;
     }
     let proof = Proof::new("python", &Needs { binaries: &["python3"], ..Needs::default() });
@@ -108,7 +108,7 @@ fn profile_python() {
 
 #[test]
 fn profile_node() {
-    if !have(&["node"]) {
+    if !have(&["/usr/bin/node"]) {
         return;
     }
     let proof = Proof::new("node", &Needs { binaries: &["node"], ..Needs::default() });
@@ -129,7 +129,7 @@ fn profile_node() {
 /// What Go builds to run at once it puts into GOTMPDIR, where it may run.
 #[test]
 fn profile_go() {
-    if !have(&["go"]) {
+    if !have(&["/usr/bin/go"]) {
         return;
     }
     let needs = Needs {
@@ -177,7 +177,7 @@ const RUST: Needs = Needs {
 /// The toolchain's own cargo, found by `PATH`.
 #[test]
 fn profile_rust() {
-    let Some(cargo) = cargo().filter(|_| have(&["cc"])) else { return };
+    let Some(cargo) = cargo().filter(|_| have(&["/usr/bin/cc"])) else { return };
     let tools = cargo.parent().expect("a directory").canonicalize().expect("it is there");
     let mut path = tools.into_os_string();
     path.push(":/usr/bin:/bin");
@@ -191,7 +191,7 @@ fn profile_rust_through_rustup() {
     let cargo_home =
         std::env::var_os("CARGO_HOME").map_or_else(|| Path::new(&home).join(".cargo"), Into::into);
     let rustup = cargo_home.join("bin/rustup");
-    if !have(&[rustup.to_str().expect("UTF-8"), "cc"]) {
+    if !have(&[rustup.to_str().expect("UTF-8"), "/usr/bin/cc"]) {
         return;
     }
     let mut path = cargo_home.join("bin").into_os_string();

@@ -1,11 +1,13 @@
 //! A manifest that lets a tool do its work with one profile and nothing else,
 //! and the two runs under it: its work, and a look elsewhere.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
 
+use effectgate_tests::manifest::Manifest;
 use effectgate_tests::{Gate, Outcome, Scene, record};
+use serde_json::json;
 
 /// What the manifest says beside the profile.
 #[derive(Default)]
@@ -64,10 +66,7 @@ impl Proof {
     }
 
     /// The tool's work: nothing is outside.
-    pub fn passes<S: AsRef<std::ffi::OsStr>>(
-        &self,
-        command: impl IntoIterator<Item = S>,
-    ) -> Outcome {
+    pub fn passes<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Outcome {
         let outcome = self.gate().run(command);
         outcome.assert_pass();
         outcome
@@ -75,7 +74,7 @@ impl Proof {
 
     /// Every file is one that no profile lets be read, and the manifest's line
     /// about reading is cited for each.
-    pub fn fails<S: AsRef<std::ffi::OsStr>>(&self, command: impl IntoIterator<Item = S>) {
+    pub fn fails<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) {
         let outcome = self.gate().run(command);
         outcome.assert_fail();
         let mut read: Vec<&str> = Vec::new();
@@ -111,39 +110,28 @@ impl Proof {
 }
 
 fn manifest(profile: &str, needs: &Needs) -> String {
-    let list = |names: &[&str]| {
-        names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
-    };
     let mut binaries = needs.binaries.to_vec();
     if needs.shell {
         binaries.push("sh");
     }
-    let mut text = format!(
-        "version: 2\n\
-         agent_id: profile-proof\n\
-         owner: team-tests\n\
-         workspace_roots: [\".\"]\n\
-         write_roots: [\".\"]\n\
-         extends: [\"{profile}\"]\n\
-         binaries: [{}]\n\
-         network:\n  mode: deny\n\
-         env_allow: [{}]\n\
-         max_steps: 1000000\n\
-         max_wall_clock_sec: 600\n\
-         max_tool_calls_per_step: 1\n\
-         mcp_servers: []\n",
-        list(&binaries),
-        list(needs.env),
-    );
+    let mut manifest = Manifest::new()
+        .set("write_roots", json!(["."]))
+        .set("extends", json!([profile]))
+        .set("binaries", json!(binaries))
+        .set("env_allow", json!(needs.env))
+        .set("dependency_change", needs.dependencies)
+        .without("exec_roots");
     if let Some(exec) = needs.exec {
-        text += &format!("exec_roots: [\"{exec}\"]\n");
-    }
-    if needs.dependencies {
-        text += "dependency_change: true\n";
+        manifest = manifest.set("exec_roots", json!([exec]));
     }
     if needs.shell {
-        text += "exceptions:\n  - allows: sh\n    reviewers: [\"ada\", \"grace\"]\n    \
-                 reason: it runs its commands by the shell\n    expires: \"2999-12-31\"\n";
+        let exception = json!({
+            "allows": "sh",
+            "reviewers": ["ada", "grace"],
+            "reason": "it runs its commands by the shell",
+            "expires": "2999-12-31",
+        });
+        manifest = manifest.set("exceptions", json!([exception]));
     }
-    text
+    manifest.text()
 }

@@ -155,7 +155,8 @@ fn busybox(root: &mut Tree) -> Result<()> {
     program(root, "/usr/bin/busybox", &host)?;
     for applet in output(Command::new(&host).arg("--list-full"))?.lines() {
         let path = merged(&Path::new("/").join(applet));
-        if path.file_name().is_some_and(|name| name != "busybox") {
+        // Go's linker has this name too, and is to be told from a shell.
+        if path.file_name().is_some_and(|name| name != "busybox" && name != "link") {
             root.link(path, "/usr/bin/busybox");
         }
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::guest::{add_libraries, program};
+use super::guest::{add_libraries, merged, program};
 use super::tree::Tree;
 use crate::repo;
 use crate::run::output;
@@ -108,6 +108,11 @@ fn rust(root: &mut Tree) -> Result<()> {
     }
     for name in ["cargo", "rustc"] {
         program(root, &format!("{RUST}/bin/{name}"), &sysroot.join("bin").join(name))?;
+    }
+    // Named in the linker's script for the mathematical library.
+    let vectors = Path::new("/lib/x86_64-linux-gnu/libmvec.so.1");
+    if vectors.is_file() {
+        root.host(merged(vectors), vectors)?;
     }
     let is_wanted = |name: &str| {
         let other = name.contains("-unknown-") && name != "x86_64-unknown-linux-gnu";
