@@ -148,7 +148,7 @@ fn a_manifest_says_from_what_each_entry_follows() {
 fn profiles_are_chosen_and_roots_cut_as_asked() {
     let known = |name: &str, read: &[&str], search: &[&str]| {
         let bytes = |all: &[&str]| all.iter().map(|it| it.as_bytes().to_vec()).collect();
-        Known { name: name.into(), read: bytes(read), search: bytes(search) }
+        Known::new(name, bytes(read), bytes(search))
     };
     let profiles = [
         known("base-linux", &["/etc/ld.so.cache"], &[]),

@@ -117,7 +117,7 @@ fn workspace(args: &Draft, logged: Option<&[u8]>) -> Result<PathBuf> {
 
 /// A profile with those that it extends, resolved on this machine.
 fn known(name: &str, home: Option<&Path>) -> Known {
-    let mut all = Known { name: name.to_owned(), read: Vec::new(), search: Vec::new() };
+    let (mut read, mut search) = (Vec::new(), Vec::new());
     let mut waiting = vec![name.to_owned()];
     let mut done: Vec<String> = Vec::new();
     while let Some(name) = waiting.pop() {
@@ -126,10 +126,10 @@ fn known(name: &str, home: Option<&Path>) -> Known {
         };
         done.push(name);
         waiting.extend(profile.extends);
-        all.read.extend(profile.read.iter().filter_map(|path| resolved(path, home)));
-        all.search.extend(profile.search.iter().filter_map(|path| resolved(path, home)));
+        read.extend(profile.read.iter().filter_map(|path| resolved(path, home)));
+        search.extend(profile.search.iter().filter_map(|path| resolved(path, home)));
     }
-    all
+    Known::new(name, read, search)
 }
 
 /// Where a profile's path leads; `None` when nothing is there.
