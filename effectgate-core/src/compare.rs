@@ -20,6 +20,7 @@ use serde::Serialize;
 
 pub use bounds::{Bounds, Used};
 pub use findings::{Cited, Finding};
+pub use log::is_log;
 pub use rules::RULES;
 
 use crate::input::UnixNanos;
@@ -105,7 +106,7 @@ pub fn compare(mut trace: impl BufRead, against: Against<'_>) -> io::Result<Comp
     let mut first = Vec::new();
     trace.by_ref().take(FIRST).read_until(b'\n', &mut first)?;
     let whole = first.as_slice().chain(trace);
-    if log::is_log(&first) { log::compare(whole, &against) } else { lines(whole, against) }
+    if is_log(&first) { log::compare(whole, &against) } else { lines(whole, against) }
 }
 
 /// The comparison when there is no trace at all.

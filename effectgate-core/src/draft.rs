@@ -11,6 +11,7 @@ mod log;
 mod manifest;
 mod places;
 mod profiles;
+mod trace;
 mod used;
 mod yaml;
 
@@ -18,6 +19,7 @@ use std::fmt;
 
 pub use log::of_log;
 pub use profiles::Known;
+pub use trace::{TraceError, of_trace};
 pub use used::Used;
 
 /// What a draft is asked to be.
@@ -51,7 +53,7 @@ pub struct Draft {
 /// What an entry follows from: the first time that the run needed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Because {
-    /// The record's number in the log, or the line of a trace.
+    /// The line of the log or the trace, from 1.
     at: u64,
     /// The program, by its basename or its thread's name.
     who: String,
@@ -77,14 +79,18 @@ impl Because {
 
 impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It stands in comments and on terminals, and comes from the job.
-        let plain = |text: &str| text.replace(char::is_control, "\u{fffd}");
-        write!(f, "record {}: {} {}", self.at, plain(&self.who), plain(&self.did))?;
+        write!(f, "line {}: {} {}", self.at, plain(&self.who), plain(&self.did))?;
         match self.more {
             0 => Ok(()),
             more => write!(f, ", and {more} more"),
         }
     }
+}
+
+/// Text that comes from the job, for comments and terminals.
+fn plain(text: &str) -> String {
+    let hidden = |c: char| c.is_control() || crate::yaml::is_hidden(c);
+    text.replace(hidden, "\u{fffd}")
 }
 
 /// Takes note of a need; the reason is made only for the first.

@@ -13,7 +13,7 @@ use crate::{json, yaml};
 pub(crate) use fields::Fields;
 
 /// No file that a person reviews is longer (bytes).
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 2 << 20;
 
 /// A file format.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(crate) fn open(
 
 fn syntax(bytes: &[u8], format: &Format, faults: &mut Faults) -> Option<Node> {
     if bytes.len() > LONGEST {
-        faults.add(Pos::START, "too-long", "the file is longer than 4 MiB", "write less");
+        faults.add(Pos::START, "too-long", "the file is longer than 2 MiB", "write less");
         return None;
     }
     let text = match std::str::from_utf8(bytes) {

@@ -7,11 +7,11 @@ mod scalar;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use crate::tree::{Broken, DEEPEST, Member, Node, Pos, Value};
+use crate::tree::{Broken, DEEPEST, MOST, Member, Node, Pos, Value};
 
 /// Reads exactly one JSON text.
 pub(crate) fn read(text: &str) -> Result<Node, Broken> {
-    let mut reader = Reader { rest: text.chars().peekable(), at: Pos::START, depth: 0 };
+    let mut reader = Reader { rest: text.chars().peekable(), at: Pos::START, depth: 0, values: 0 };
     if reader.peek() == Some('\u{feff}') {
         return Err(reader.broken("json-syntax", "a byte-order mark", "save the file without one"));
     }
@@ -35,6 +35,8 @@ struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     at: Pos,
     depth: usize,
+    /// How many were read.
+    values: usize,
 }
 
 impl Reader<'_> {
@@ -77,6 +79,10 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Result<Node, Broken> {
         let at = self.at;
+        self.values += 1;
+        if self.values > MOST {
+            return Err(Broken::too_many(at));
+        }
         let value = match self.peek() {
             Some('{') => self.object()?,
             Some('[') => self.array()?,

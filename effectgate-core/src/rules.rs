@@ -22,7 +22,10 @@ pub const POLICY: &[Rule] = &[
         "empty-file",
         "A policy that says nothing cannot be held against anything; no policy is not the same as a policy that allows nothing.",
     ),
-    ("too-long", "Nobody reviews a file or a line of this size, and no path of this length can be opened."),
+    (
+        "too-long",
+        "Nobody reviews a file or a line of this size, and no path of this length can be opened.",
+    ),
     (
         "not-utf-8",
         "Programs disagree on what such bytes mean: the reviewer would see another text than the one that is enforced.",

@@ -51,6 +51,18 @@ pub(crate) struct Broken {
 /// stack.
 pub(crate) const DEEPEST: usize = 32;
 
+/// So many values a file may hold (keys of YAML are some too): few enough
+/// that no file can exhaust the memory.
+pub(crate) const MOST: usize = 1 << 18;
+
+impl Broken {
+    /// More than [`MOST`] values.
+    pub fn too_many(at: Pos) -> Self {
+        let message = format!("more than {MOST} values");
+        Broken { at, rule: "too-long", message, help: "write less" }
+    }
+}
+
 impl Pos {
     pub const START: Pos = Pos { line: 1, column: 1, width: 1 };
 

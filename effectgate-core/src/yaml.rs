@@ -7,12 +7,12 @@ mod scalar;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 
-use crate::tree::{Broken, DEEPEST, Member, Node, Pos, Value};
+use crate::tree::{Broken, DEEPEST, MOST, Member, Node, Pos, Value};
 
 /// Reads exactly one YAML document.
 pub(crate) fn read(text: &str) -> Result<Node, Broken> {
     characters(text)?;
-    let mut reader = Reader { events: Parser::new_from_str(text), depth: 0 };
+    let mut reader = Reader { events: Parser::new_from_str(text), depth: 0, values: 0 };
     let node = reader.document()?;
     reader.end()?;
     Ok(node)
@@ -55,7 +55,7 @@ fn characters(text: &str) -> Result<(), Broken> {
 
 /// Characters that take no room, turn the text around it, or break lines for
 /// some readers only.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
@@ -68,6 +68,8 @@ fn broken(at: Pos, rule: &'static str, message: impl Into<String>, help: &'stati
 struct Reader<'a> {
     events: Parser<'a, StrInput<'a>>,
     depth: usize,
+    /// How many were read.
+    values: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -111,6 +113,10 @@ impl<'a> Reader<'a> {
     }
 
     fn node(&mut self, event: Event<'a>, at: Pos) -> Result<Node, Broken> {
+        self.values += 1;
+        if self.values > MOST {
+            return Err(Broken::too_many(at));
+        }
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
             | Event::SequenceStart(anchor, tag)

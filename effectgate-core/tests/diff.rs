@@ -8,8 +8,11 @@ mod manifest;
 use effectgate_core::diff::{Kind, diff};
 use effectgate_core::input::Coverage;
 use effectgate_core::policy::*;
+use effectgate_core::profile;
 use manifest::{envelope, manifest, *};
 use proptest::prelude::*;
+
+const TODAY: &str = "2026-01-31";
 
 type Edit = fn(&mut Policy);
 
@@ -206,6 +209,42 @@ fn it_reads_like_sentences() {
          docs-bot may no longer hold the environment key CI (agent-egress.yml:20).\n\
          delta: 12 more, 1 less"
     );
+}
+
+/// The pairs under `policies/cases/diff`, each held against its index.
+#[test]
+fn each_pair_is_compared_as_expected() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/cases/diff");
+    let read = |name: &str| {
+        let bytes = std::fs::read(directory.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        parse(name, &bytes, TODAY).unwrap_or_else(|faults| panic!("{faults:?}"))
+    };
+    let index = std::fs::read_to_string(directory.join("EXPECTED")).unwrap();
+    let cases = index.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut seen = std::collections::BTreeSet::from(["EXPECTED".to_owned()]);
+    for case in cases {
+        let (pair, expected) = case.split_once(": ").unwrap();
+        let (old, new) = pair.split_once(' ').unwrap();
+        seen.extend([old.to_owned(), new.to_owned()]);
+        let delta = diff(&read(old), &read(new));
+        let mut found: Vec<String> = delta
+            .more
+            .iter()
+            .map(|change| {
+                let kind = serde_json::to_value(change.kind).unwrap();
+                let kind = kind.as_str().unwrap();
+                let by = change.new.as_deref().filter(|by| profile::NAMES.contains(by));
+                by.map_or(format!("{kind} {}", change.what), |by| format!("{kind} by {by}"))
+            })
+            .collect();
+        found.dedup();
+        let found = if found.is_empty() { "holds".to_owned() } else { found.join(", ") };
+        assert_eq!(found, expected, "{pair}\n{delta}");
+    }
+    let files = std::fs::read_dir(&directory).unwrap();
+    let files: std::collections::BTreeSet<String> =
+        files.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(files, seen);
 }
 
 /// What a policy says of one effect, by the model's own words.

@@ -141,6 +141,10 @@ fn an_empty_file_becomes_a_manifest_by_doing_what_is_said() {
 
 #[test]
 fn a_large_file_is_refused_unread() {
-    let faults = parse(&"#".repeat((4 << 20) + 1)).unwrap_err();
-    assert_eq!(faults[0].rule, "too-long");
+    let many = "a, ".repeat(1 << 18);
+    let json = format!("{{\"allowed_tools\": [{}\"\"]}}", "\"\",".repeat(1 << 18));
+    for text in ["#".repeat((2 << 20) + 1), format!("binaries: [{many}]\n"), json] {
+        let faults = parse(&text).unwrap_err();
+        assert_eq!((faults.len(), faults[0].rule), (1, "too-long"));
+    }
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::LazyLock;
+
 use common::any::{PLANTED, any_input};
 use common::*;
 use effectgate_core::input::*;
@@ -187,12 +189,17 @@ fn verdict_of(inputs: Vec<Input>) -> (Vec<u8>, Verdict) {
     (log(&lines), verdict)
 }
 
+/// Parsed once: it takes longer than a case.
+static STARTED: LazyLock<Started> = LazyLock::new(manifest_started);
+static OTHER: LazyLock<Policy> =
+    LazyLock::new(|| manifest_of(&MANIFEST.replace("[src, vendor]", "[src]")));
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn replay_is_live(inputs in prop::collection::vec(any_input(), 0..40), planted: bool) {
-        let mut start = manifest_started();
+        let mut start = STARTED.clone();
         if planted {
             start.workspace = Some(format!("/srv/ghp_{PLANTED}").into());
             start.binaries[0].path = format!("/opt/ghp_{PLANTED}/python3").into();
@@ -203,11 +210,10 @@ proptest! {
         all.push(finished());
         let (log, verdict) = verdict_of(all);
         prop_assert!(!String::from_utf8(log.clone()).unwrap().contains(PLANTED));
-        let replayed = replay(&log[..], manifest()).unwrap();
+        let replayed = replay(&log[..], STARTED.policy.clone()).unwrap();
         prop_assert_eq!(replayed.disagreement, None);
         prop_assert_eq!(replayed.verdict, verdict);
-        let other = manifest_of(&MANIFEST.replace("[src, vendor]", "[src]"));
-        prop_assert!(replay(&log[..], other).unwrap().agrees());
+        prop_assert!(replay(&log[..], OTHER.clone()).unwrap().agrees());
         prop_assert!(replay(&log[..], policy()).unwrap().agrees());
     }
 }

@@ -239,7 +239,7 @@ pub struct Diff {
 
 #[derive(Debug, Args)]
 pub struct Draft {
-    /// The recorded log (events.jsonl)
+    /// The recorded log (events.jsonl), or a trace of the agent's harness
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
     /// Propose an envelope instead of a manifest

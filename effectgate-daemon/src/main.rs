@@ -1,7 +1,7 @@
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
-use effectgate_daemon::{cli::Cli, commands, engine};
+use effectgate_daemon::{cli::Cli, commands, diagnose::Look, engine};
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(Look::of(&std::io::stderr()).colours)
         .init();
     match commands::dispatch(cli) {
         Ok(code) => ExitCode::from(code),

@@ -32,6 +32,19 @@ fn an_empty_file_becomes_a_pinned_manifest() {
     assert!(!text(&file).contains("next:"), "all is done");
 }
 
+#[test]
+fn an_empty_object_becomes_an_envelope() {
+    let place = TempDir::new().expect("a directory");
+    let file = place.path().join("envelope.json");
+    fs::write(&file, "{}").expect("write");
+    let members: Vec<String> = faults(&file)
+        .iter()
+        .map(|fault| fault["help"].as_str().and_then(quoted).expect("a member").to_owned())
+        .collect();
+    fs::write(&file, format!("{{{}}}", members.join(","))).expect("write");
+    assert!(holds(&file), "{}", text(&file));
+}
+
 /// Every fault that a first attempt tends to have is mended by its own help.
 #[test]
 fn each_message_says_what_to_write_instead() {

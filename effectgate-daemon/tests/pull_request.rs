@@ -102,11 +102,11 @@ fn wider_than_before() {
     for job in JOBS {
         let repo = Repo::with_manifest();
         repo.change("\"git\", \"python3\"", "\"git\", \"python3\", \"jq\"");
-        repo.is_refused(job, "git difftool", "jq");
+        repo.is_refused(job, "git -c", "jq");
         // A commit on top hides nothing.
         repo.commit();
         repo.write("README.md", "something else");
-        repo.is_refused(job, "git difftool", "jq");
+        repo.is_refused(job, "git -c", "jq");
     }
 }
 
@@ -120,7 +120,7 @@ fn wider_than_before_and_reviewed() {
         repo.passes(job);
         // The note covers this one change.
         repo.change("\"jq\"", "\"jq\", \"rg\"");
-        repo.is_refused(job, "git difftool", "the review note covers");
+        repo.is_refused(job, "git -c", "the review note covers");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_base_that_nobody_knows() {
     for job in JOBS {
         for base in ["", "0123456789012345678901234567890123456789"] {
             let repo = Repo { base: base.to_owned(), ..Repo::with_manifest() };
-            repo.is_refused(job, "git difftool", "fatal: bad");
+            repo.is_refused(job, "git -c", "fatal: bad");
         }
     }
 }

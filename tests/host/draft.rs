@@ -9,12 +9,15 @@ use std::process::{Command, Output};
 use effectgate_tests::tools::{cargo, have};
 use effectgate_tests::{Gate, Scene, gate};
 
+/// Keys and values.
+type Keys = Vec<(&'static str, OsString)>;
+
 /// Real work: how its files are laid out, and what does it.
 struct Work {
     write: fn(&Path),
     command: Vec<OsString>,
     /// What its environment needs.
-    env: Box<dyn Fn(&Scene) -> Vec<(&'static str, OsString)>>,
+    env: Box<dyn Fn(&Scene) -> Keys>,
     /// What is there afterwards.
     made: &'static str,
 }

@@ -15,7 +15,7 @@ use crate::time;
 use crate::verdict;
 
 /// Whether a first line opens such a log.
-pub(super) fn is_log(line: &[u8]) -> bool {
+pub fn is_log(line: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Opening<'a> {
         #[serde(borrow)]

@@ -35,7 +35,7 @@ impl Used {
         let network = if hosts.is_empty() { "deny" } else { "allowlist" };
         let lists = [
             ("allowed_roots", roots),
-            ("allowed_tools", Vec::new()),
+            ("allowed_tools", self.tools()),
             ("allowed_env", env),
             ("allowed_hosts", hosts),
         ];
@@ -51,6 +51,17 @@ impl Used {
             entries.iter().map(move |(entry, because)| format!("{key} {entry:?}: {because}"))
         });
         Draft { text, because: because.collect(), left_out }
+    }
+
+    /// By name, whosever they are.
+    fn tools(&self) -> Vec<(String, Because)> {
+        let mut all = self.tools.clone();
+        for server in self.servers.values() {
+            for tool in &server.tools {
+                note(&mut all, tool.clone(), || server.because.clone());
+            }
+        }
+        all.into_iter().collect()
     }
 
     /// What neither format can allow.

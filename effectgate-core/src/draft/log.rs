@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub fn of_log(log: impl BufRead) -> Result<Used, ReplayError> {
     let (mut lines, _, opening) = Lines::open(log)?;
     let mut run = Run::new(opening);
     while let Some((seq, line)) = lines.next()? {
-        run.take(seq, &line.value).map_err(|what| lines.flawed(Flaw::Content(what)))?;
+        run.take(seq + 1, &line.value).map_err(|what| lines.flawed(Flaw::Content(what)))?;
     }
     Ok(run.used)
 }
@@ -74,7 +74,7 @@ impl Run {
         }
     }
 
-    fn take(&mut self, seq: u64, record: &Value) -> read::Read<()> {
+    fn take(&mut self, at: u64, record: &Value) -> read::Read<()> {
         if self.due > 0 {
             self.due -= 1;
             return Ok(());
@@ -91,11 +91,11 @@ impl Run {
                 self.used.nanos = ts.saturating_sub(self.launched.unwrap_or(*ts));
             }
             (Input::Event(event), Input::Event(seen)) if self.launched.is_some() => {
-                self.event(seq, event, &seen.what, &output, record);
+                self.event(at, event, &seen.what, &output, record);
             }
             _ => {}
         }
-        self.keys(seq, &output);
+        self.keys(at, &output);
         Ok(())
     }
 
@@ -122,9 +122,10 @@ impl Run {
                 let host = known
                     .or_else(|| self.names.get(address).cloned())
                     .unwrap_or_else(|| address.to_string());
-                let (address, port, protocol) = (*address, *port, *protocol);
+                let peer = SocketAddr::new(*address, *port);
                 let who = String::from_utf8_lossy(&event.comm).into_owned();
-                self.used.reach(at, &who, Reached { host, address, port, protocol });
+                let reached = Reached { host, port: *port, protocol: *protocol };
+                self.used.reach(at, &who, reached, peer);
             }
             _ => {}
         }

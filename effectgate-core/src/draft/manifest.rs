@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::places::{Places, contains, cut, parent, writable};
-use super::used::{Reached, Used};
+use super::used::{Reached, Steps, Used};
 use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
@@ -35,11 +35,14 @@ impl Used {
         let why = "the people who answer for it";
         let owner = wanted.owner.or(wanted.trial.then_some(TRIAL)).unwrap_or_default();
         yaml.text("owner", owner, wanted.owner.is_none().then_some(why));
-        yaml.list("extends", &plan.extends);
-        yaml.list("workspace_roots", &plan.workspace_roots);
-        yaml.list("write_roots", &plan.write_roots);
-        for (key, entries) in [("read_roots", &plan.read_roots), ("exec_roots", &plan.exec_roots)] {
-            if !entries.is_empty() {
+        for (key, entries, required) in [
+            ("extends", &plan.extends, false),
+            ("workspace_roots", &plan.workspace_roots, true),
+            ("write_roots", &plan.write_roots, true),
+            ("read_roots", &plan.read_roots, false),
+            ("exec_roots", &plan.exec_roots, false),
+        ] {
+            if required || !entries.is_empty() {
                 yaml.list(key, entries);
             }
         }
@@ -52,9 +55,9 @@ impl Used {
         network(&plan.hosts, &mut yaml);
         yaml.list("env_allow", &plan.env);
         self.limits(&mut yaml);
-        yaml.list("mcp_servers", &[]);
+        self.servers(&mut yaml);
         for what in &plan.left_out {
-            yaml.comment(&format!("not drafted: {}", what.replace(char::is_control, "\u{fffd}")));
+            yaml.comment(&format!("not drafted: {}", super::plain(what)));
         }
         Draft { text: yaml.finish(), because: Vec::new(), left_out: plan.left_out }
     }
@@ -77,10 +80,40 @@ impl Used {
     fn limits(&self, yaml: &mut Yaml) {
         let seconds = self.nanos.div_ceil(SECOND).max(1);
         let limit = (2 * seconds).next_multiple_of(60);
-        yaml.plain("max_steps", 1, Some("the log knows of no steps"));
+        let (steps, why) = match self.steps {
+            None => (1, "a log knows of no steps".to_owned()),
+            Some(Steps { steps: 0, events, .. }) => {
+                (2 * events, format!("the trace has {events} events and no steps; twice that"))
+            }
+            Some(Steps { steps, .. }) => (2 * steps, format!("it took {steps} steps; twice that")),
+        };
+        yaml.plain("max_steps", steps, Some(&why));
         let why = format!("it took {seconds} seconds; twice that, in whole minutes");
         yaml.plain("max_wall_clock_sec", limit, Some(&why));
-        yaml.plain("max_tool_calls_per_step", 1, Some("the log knows of no tool calls"));
+        let (calls, why) = match self.steps {
+            None => (1, "a log knows of no tool calls".to_owned()),
+            Some(Steps { most_calls, .. }) => {
+                ((2 * most_calls).max(1), format!("there were up to {most_calls}; twice that"))
+            }
+        };
+        yaml.plain("max_tool_calls_per_step", calls, Some(&why));
+    }
+
+    fn servers(&self, yaml: &mut Yaml) {
+        if self.servers.is_empty() {
+            return yaml.list("mcp_servers", &[]);
+        }
+        let list = |words: &mut dyn Iterator<Item = &String>| {
+            words.map(|word| quoted(word)).collect::<Vec<_>>().join(", ")
+        };
+        yaml.line(format_args!("mcp_servers:"));
+        for (name, server) in &self.servers {
+            yaml.line(format_args!("  - name: {}  # {}", quoted(name), server.because));
+            let command = list(&mut server.command.iter());
+            yaml.line(format_args!("    command: [{command}]  # or its url"));
+            yaml.line(format_args!("    digest: {}", quoted(&server.digest)));
+            yaml.line(format_args!("    tools: [{}]", list(&mut server.tools.iter())));
+        }
     }
 }
 
@@ -133,6 +166,13 @@ impl Plan {
             plan.workspace_roots.push((quoted("."), why));
         }
         plan.outside(used, wanted);
+        for (tool, because) in &used.tools {
+            let server = |server: &super::used::Server| server.tools.contains(tool);
+            if !used.servers.values().any(server) {
+                let why = "a manifest lists tools of MCP servers only";
+                plan.left_out.push(format!("{tool}: {why} ({because})"));
+            }
+        }
         let keys = used.keys(&mut plan.left_out);
         plan.env =
             keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
@@ -166,7 +206,8 @@ impl Plan {
             if let Some(why) = unnameable(used, path) {
                 self.left_out.push(format!("{}: {why} ({because})", escape(path)));
             } else {
-                self.read_roots.push((quoted(&escape(path)), because.to_string()));
+                let path = String::from_utf8_lossy(path);
+                self.read_roots.push((quoted(&path), because.to_string()));
             }
         }
         self.extends = chosen
@@ -185,8 +226,11 @@ impl Plan {
                 self.left_out.push(format!("{}: {why} ({because})", escape(path)));
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
-            } else if writable(path) {
-                if !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path)) {
+            } else if writable(path) && nameable(&basename(path)) {
+                // A trace may know no more than its name.
+                let off =
+                    |path: &[u8]| !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path));
+                if path.starts_with(b"/") && off(path) {
                     self.searched.push((path.clone(), parent(path).to_vec(), because.clone()));
                 }
                 note(&mut names, basename(path), || because.clone());
@@ -206,6 +250,11 @@ fn relative(path: &str, wanted: &Wanted<'_>) -> String {
     let Some(rest) = path.as_bytes().strip_prefix(wanted.workspace) else { return path.to_owned() };
     let rest: Bytes = rest.strip_prefix(b"/").unwrap_or(rest).to_vec();
     if rest.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&rest).into_owned() }
+}
+
+/// Whether a manifest can list a program of this name.
+fn nameable(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(char::is_whitespace)
 }
 
 /// Why a file outside the workspace cannot be a root for reading.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Because, note};
 use crate::input::Bytes;
 use crate::redact;
+use crate::yaml::is_hidden;
 
 /// Directories that a run needs, and those that it made or removed itself:
 /// a root must be there before the run, and again before the next one.
@@ -139,9 +140,13 @@ pub(super) fn cut(path: &[u8], base: &[u8], depth: usize) -> Bytes {
     })
 }
 
-/// Whether a policy can write this path, and the log did not redact it.
+/// Whether a policy can write this path, and the log did not redact it. What
+/// a manifest refuses in names is left to larger roots in an envelope too.
 pub(super) fn writable(path: &[u8]) -> bool {
-    std::str::from_utf8(path).is_ok_and(|text| !text.chars().any(char::is_control))
+    let odd =
+        |c: char| c.is_control() || is_hidden(c) || matches!(c, '\\' | '$' | '%' | '*' | '?' | '~');
+    let part = |part: &str| part != "." && part != "..";
+    std::str::from_utf8(path).is_ok_and(|text| !text.contains(odd) && text.split('/').all(part))
         && !redact::is_in(path)
 }
 
@@ -185,6 +190,6 @@ mod tests {
         }
         let all = places.smallest(&Passing::default(), <[u8]>::to_vec);
         assert_eq!(all.len(), 1);
-        assert_eq!(all[0].1.to_string(), "record 3: cc wrote, and 2 more");
+        assert_eq!(all[0].1.to_string(), "line 3: cc wrote, and 2 more");
     }
 }

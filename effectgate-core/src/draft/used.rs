@@ -1,7 +1,7 @@
 //! What a run used, as far as a policy has to allow it.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use super::places::{Passing, Places, contains, parent};
 use super::{Because, note};
@@ -34,6 +34,11 @@ pub struct Used {
     pub(super) package_managers: BTreeMap<String, Because>,
     pub(super) hosts: BTreeMap<Reached, Because>,
     pub(super) env: BTreeMap<Bytes, Because>,
+    /// Tools of the harness's own.
+    pub(super) tools: BTreeMap<String, Because>,
+    pub(super) servers: BTreeMap<String, Server>,
+    /// A log knows of none.
+    pub(super) steps: Option<Steps>,
     /// What no policy can allow: what, and why not.
     pub(super) beyond: BTreeMap<(Bytes, &'static str), Because>,
     /// The same of reads, about which an envelope does not ask.
@@ -48,11 +53,29 @@ pub struct Used {
     pub(super) nanos: UnixNanos,
 }
 
+/// What a trace says of steps and tool calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Steps {
+    pub events: u64,
+    pub steps: u64,
+    /// In one step.
+    pub most_calls: u64,
+}
+
+/// An MCP server, as far as it said who it is.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    pub digest: String,
+    pub command: Vec<String>,
+    pub tools: BTreeSet<String>,
+    pub because: Because,
+}
+
 /// A host by the name that the log knows, or by its address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reached {
     pub host: String,
-    pub address: IpAddr,
+    /// 0 where it is not known, or none.
     pub port: u16,
     pub protocol: u32,
 }
@@ -137,11 +160,10 @@ impl Used {
                 Because::new(at, who(), "was given its program by argument")
             });
         }
-        for name in [name, basename(&exec.asked)] {
-            if is_package_manager(&name) {
-                let because = || Because::new(at, who(), format!("is {}", escape(&exec.asked)));
-                note(&mut self.package_managers, name, because);
-            }
+        let named = [name, basename(&exec.asked)].into_iter().find(|it| is_package_manager(it));
+        if let Some(name) = named {
+            let because = || Because::new(at, who(), format!("is {}", escape(&exec.asked)));
+            note(&mut self.package_managers, name, because);
         }
     }
 
@@ -149,9 +171,8 @@ impl Used {
         note(&mut self.env, name, || Because::new(at, who, "holds it"));
     }
 
-    pub(super) fn reach(&mut self, at: u64, who: &str, reached: Reached) {
-        let did = format!("reached {}", std::net::SocketAddr::new(reached.address, reached.port));
-        note(&mut self.hosts, reached, || Because::new(at, who, did));
+    pub(super) fn reach(&mut self, at: u64, who: &str, reached: Reached, peer: SocketAddr) {
+        note(&mut self.hosts, reached, || Because::new(at, who, format!("reached {peer}")));
     }
 }
 
@@ -179,10 +200,8 @@ fn may_be_directory(object: &FileObject) -> bool {
 fn beyond(op: FileOp, object: &FileObject, root: Option<&[u8]>) -> Option<&'static str> {
     let device = DEVICES.contains(&(object.mode & TYPE_MASK)) && object.rdev != Device::default();
     let kernel = [&b"/proc"[..], b"/sys"].iter().any(|own| contains(own, &object.path));
-    if object.root == RootMatch::Unknown
-        || object.path.is_empty()
-        || object.path_cut && root.is_none()
-    {
+    let whole = object.path.starts_with(b"/") && !object.path.windows(2).any(|two| two == b"//");
+    if object.root == RootMatch::Unknown || !whole || object.path_cut && root.is_none() {
         return Some("where it lies is not known");
     }
     if is_credential_path(&object.path) {

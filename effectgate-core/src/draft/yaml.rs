@@ -57,7 +57,7 @@ struct Why<'a>(Option<&'a str>);
 impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(why) if !why.is_empty() => write!(f, "  # {}", why.replace(char::is_control, " ")),
+            Some(why) if !why.is_empty() => write!(f, "  # {}", super::plain(why)),
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{policy, print, print_json};
 use crate::{
     cli::{Diff, Wanted},
-    diagnose::{self, Finding, Level, Place},
+    diagnose::{self, Finding, Level, Place, visible},
     exit::{self, Code, Outcomes},
 };
 
@@ -57,7 +57,9 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
                 }
                 _ => ", not reviewed".to_owned(),
             };
-            print(&format!("{delta}{review}\n"));
+            for line in format!("{delta}{review}").lines() {
+                print(&format!("{}\n", visible(line)));
+            }
         }
     }
     if let Some(Err(error)) = reviewed {

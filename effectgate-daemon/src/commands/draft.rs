@@ -3,15 +3,15 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::BufReader,
+    io::{BufRead, BufReader, Read},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use effectgate_core::{
-    Outcome,
-    draft::{self, Known, Used, Wanted},
+    Outcome, compare,
+    draft::{self, Known, Wanted},
     judge::is_kernel_file,
     policy::{self, Policy},
     profile, replay,
@@ -24,11 +24,22 @@ use crate::{
     exit::{self, Code, Outcomes},
 };
 
+/// The longest first line that is looked at, in bytes.
+const FIRST: u64 = 16 << 20;
+
 pub fn draft(args: &Draft, format: Format) -> Outcomes {
-    let used = draft::of_log(open(&args.from).code(exit::USAGE)?)
-        .with_context(|| format!("the log {} does not hold", args.from.display()))
-        .code(exit::USAGE)?;
-    let workspace = workspace(args, &used).code(exit::USAGE)?;
+    let what = || format!("{} gives no draft", args.from.display());
+    let from_log = is_log(&args.from).code(exit::USAGE)?;
+    let trace = || open(&args.from).code(exit::USAGE);
+    let (used, workspace) = if from_log {
+        let used = draft::of_log(trace()?).with_context(what).code(exit::USAGE)?;
+        let workspace = workspace(args, used.workspace()).code(exit::USAGE)?;
+        (used, workspace)
+    } else {
+        let workspace = workspace(args, None).code(exit::USAGE)?;
+        let bytes = workspace.as_os_str().as_bytes();
+        (draft::of_trace(trace()?, bytes).with_context(what).code(exit::USAGE)?, workspace)
+    };
     let home = used.home().map(|home| Path::new(OsStr::from_bytes(home)));
     let profiles: Vec<Known> = profile::NAMES.iter().map(|name| known(name, home)).collect();
     let wanted = Wanted {
@@ -44,7 +55,13 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
     };
     let mut draft = propose(&wanted);
     let trial = propose(&Wanted { trial: true, ..wanted });
-    let tried = tried(&trial.text, &workspace, home, &args.from).code(exit::OBSERVER)?;
+    let tried = match (from_log, args.envelope) {
+        (true, _) => judged(&trial.text, &workspace, home, &args.from),
+        (false, false) => compared(&trial.text, &workspace, &args.from),
+        // Nothing compares a trace with an envelope.
+        (false, true) => Ok(Vec::new()),
+    };
+    let tried = tried.code(exit::OBSERVER)?;
     // What was left out is outside; the rest would have been a surprise.
     let said = |outside: &String| {
         let object = |left_out: &String| left_out.split(": ").next().unwrap_or_default().to_owned();
@@ -79,9 +96,19 @@ fn open(path: &Path) -> Result<BufReader<File>> {
     Ok(BufReader::with_capacity(1 << 16, file))
 }
 
+/// Whether a file is an event log, by its first line.
+fn is_log(path: &Path) -> Result<bool> {
+    let mut first = Vec::new();
+    open(path)?
+        .take(FIRST)
+        .read_until(b'\n', &mut first)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(compare::is_log(&first))
+}
+
 /// The one that was given, the one of the log, or the current directory.
-fn workspace(args: &Draft, used: &Used) -> Result<PathBuf> {
-    if let (None, Some(logged)) = (&args.workspace, used.workspace()) {
+fn workspace(args: &Draft, logged: Option<&[u8]>) -> Result<PathBuf> {
+    if let (None, Some(logged)) = (&args.workspace, logged) {
         return Ok(OsStr::from_bytes(logged).into());
     }
     let given = args.workspace.as_deref().unwrap_or(Path::new("."));
@@ -118,12 +145,33 @@ fn resolved(path: &str, home: Option<&Path>) -> Option<Vec<u8>> {
     Some(path.canonicalize().ok()?.into_os_string().into_vec())
 }
 
-/// The run judged under its draft: what still keeps it from passing.
-fn tried(text: &str, workspace: &Path, home: Option<&Path>, log: &Path) -> Result<Vec<String>> {
-    const NAME: &str = "draft";
-    let mut policy = match policy::parse(NAME, text.as_bytes(), policy_file::ANY_DAY) {
+/// A draft as a policy, or what is wrong with it.
+fn parsed(text: &str) -> Result<Policy, Vec<String>> {
+    policy::parse("draft", text.as_bytes(), policy_file::ANY_DAY)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+/// The trace held against its draft: what still does not hold.
+fn compared(text: &str, workspace: &Path, trace: &Path) -> Result<Vec<String>> {
+    let policy = match parsed(text) {
         Ok(policy) => policy,
-        Err(faults) => return Ok(faults.iter().map(ToString::to_string).collect()),
+        Err(faults) => return Ok(faults),
+    };
+    let against = compare::Against {
+        policy: &policy,
+        workspace: &workspace.to_string_lossy(),
+        today: policy_file::ANY_DAY,
+        resolve: &mut |_| None,
+    };
+    let comparison = compare::compare(open(trace)?, against)?;
+    Ok(comparison.findings.iter().map(|it| format!("{}: {}", it.rule, it.message)).collect())
+}
+
+/// The run judged under its draft: what still keeps it from passing.
+fn judged(text: &str, workspace: &Path, home: Option<&Path>, log: &Path) -> Result<Vec<String>> {
+    let mut policy = match parsed(text) {
+        Ok(policy) => policy,
+        Err(faults) => return Ok(faults),
     };
     settle(&mut policy, workspace, home);
     let verdict = replay::replay(open(log)?, policy)?.verdict;

@@ -15,32 +15,42 @@ const CUT: &str = "…";
 /// Characters that the gutter and the marks of a cut line take.
 const GUTTER: usize = 16;
 
+/// In a longer line (bytes) not every place is looked up: it may hold as many
+/// faults as it has characters.
+pub(super) const LONGEST_LINE: usize = 1 << 12;
+
 impl Excerpt {
     /// The place of `width` characters from `column` (from 1, in characters;
     /// a byte that is not UTF-8 counts as one), and as much around it as fits
     /// into `room` characters.
     pub fn of(line: &[u8], column: u32, width: u32, room: usize) -> Excerpt {
         let room = room.saturating_sub(GUTTER).max(GUTTER);
-        let length = characters(line).count();
-        let from = (column as usize).saturating_sub(1).min(length);
-        let to = from.saturating_add(width.max(1) as usize).min(length);
+        let from = match (column as usize).saturating_sub(1) {
+            from if from < line.len() => from,
+            from => from.min(characters(line).count()),
+        };
         // Only these can be shown, however long the line is.
         let first = from.saturating_sub(room);
-        let near: Vec<String> =
-            characters(line).skip(first).take(2 * room).map(Character::drawn).collect();
+        let near = characters(line).skip(first).take(2 * room + 1);
+        let mut near: Vec<String> = near.map(Character::drawn).collect();
+        let is_cut = near.len() > 2 * room;
+        near.truncate(2 * room);
+        let end = first + near.len();
+        let from = from.min(end);
+        let to = from.saturating_add(width.max(1) as usize).min(end);
         let mark = from - first..to - first;
         let shown = window(&near, mark.clone(), room);
 
         let mut text = String::from(if first + shown.start > 0 { CUT } else { "" });
         text += &near[shown.start..mark.start].concat();
-        let start = text.len();
+        let marked = text.len();
         text += &near[mark.start..mark.end.min(shown.end)].concat();
-        let end = text.len();
+        let marked = marked..text.len();
         text += &near[mark.end.min(shown.end)..shown.end].concat();
-        if first + shown.end < length {
+        if is_cut || shown.end < near.len() {
             text += CUT;
         }
-        Excerpt { text, mark: start..end }
+        Excerpt { text, mark: marked }
     }
 }
 
@@ -82,6 +92,9 @@ pub(super) fn characters(line: &[u8]) -> impl Iterator<Item = Character> {
 /// The width of a mark that ends where a quoted text does. The YAML parser
 /// lets it reach to the next token, over blanks and a comment.
 pub(super) fn to_quote(line: &[u8], column: u32, width: u32) -> u32 {
+    if line.len() > LONGEST_LINE {
+        return width;
+    }
     let from = column.saturating_sub(1) as usize;
     let mut marked = characters(line).skip(from).take(width as usize).zip(1..);
     let Some((Character::Good(quote @ ('"' | '\'')), _)) = marked.next() else { return width };

@@ -8,7 +8,8 @@ use effectgate_core::pin;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Finding, Level, Mark, Place, excerpt::Character, excerpt::characters, visible};
+use super::excerpt::{Character, LONGEST_LINE, characters};
+use super::{Finding, Level, Mark, Place, visible};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -16,9 +17,6 @@ const SCHEMA: &str =
 /// What a path keeps in a URI (RFC 3986, section 2.3), and its slashes.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
-/// A line longer than this is named without columns (bytes).
-const LONGEST_LINE: usize = 1 << 16;
 
 /// A log of one run. `base` is the directory that relative places start from;
 /// `unread` says which files could not be looked at, and why.
@@ -125,6 +123,7 @@ fn region(Place { line, mark }: &Place) -> Value {
     })
 }
 
+/// A longer line is named without columns.
 fn is_short(mark: &Mark) -> bool {
     mark.text.len() <= LONGEST_LINE
 }

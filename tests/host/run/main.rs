@@ -7,6 +7,7 @@ mod handed;
 mod leftovers;
 mod loss;
 mod manifest;
+mod manifest_loss;
 mod manifest_many;
 mod manifest_programs;
 mod manifest_refusal;

@@ -1,0 +1,202 @@
+//! A trace of the agent's harness, read for what its run used. One line is
+//! held at a time.
+
+use std::io::{self, BufRead};
+
+use super::places::contains;
+use super::used::{Reached, Server, Steps, Used};
+use super::{Because, note};
+use crate::host;
+use crate::input::Bytes;
+use crate::policy::is_base_env;
+use crate::programs::{basename, inline_form, is_package_manager, shell_name};
+use crate::trace::{self, Event, Flaw, Kind};
+
+/// `IPPROTO_TCP`, `IPPROTO_UDP`.
+const TCP: u32 = 6;
+const UDP: u32 = 17;
+
+/// Why a trace gives no draft.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("the trace could not be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("line {line}: {message}; {help}")]
+    Flaw { line: u64, message: String, help: &'static str },
+    #[error("the trace is empty: there is nothing to draft from; record a run first")]
+    Empty,
+}
+
+/// Reads a trace whose relative paths are relative to `workspace`, which is
+/// absolute and resolved.
+///
+/// # Errors
+/// [`TraceError`]: what cannot be understood cannot be allowed.
+pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceError> {
+    let mut run = Run {
+        workspace,
+        used: Used::default(),
+        first: None,
+        steps: Steps::default(),
+        step: None,
+        calls: 0,
+    };
+    let mut flaw: Option<(u64, Flaw)> = None;
+    let lines = trace::read(trace, |line, seen| match seen {
+        Ok(event) => run.event(line, &event),
+        Err(found) => {
+            flaw.get_or_insert((line, found));
+        }
+    })?;
+    if let Some((line, Flaw { message, help, .. })) = flaw {
+        return Err(TraceError::Flaw { line, message, help });
+    }
+    if lines == 0 {
+        return Err(TraceError::Empty);
+    }
+    let used = Used { steps: Some(run.steps), ..run.used };
+    Ok(used)
+}
+
+struct Run<'a> {
+    workspace: &'a [u8],
+    used: Used,
+    first: Option<u64>,
+    steps: Steps,
+    step: Option<u64>,
+    calls: u64,
+}
+
+impl Run<'_> {
+    fn event(&mut self, line: u64, event: &Event<'_>) {
+        self.bounds(event);
+        let because = |did: String| Because::new(line, event.name.clone(), did);
+        if let Some(cwd) = &event.cwd {
+            let place = self.place(cwd.as_bytes());
+            if contains(self.workspace, &place) {
+                self.used.listed.want(&place, || because("worked there".into()));
+            } else {
+                let why = "a job works below the workspace";
+                note(&mut self.used.beyond, (place, why), || because("worked there".into()));
+            }
+        }
+        if let Some(binary) = &event.binary {
+            self.program(line, event, binary);
+        }
+        if let Some(host) = &event.host {
+            self.host(line, event, host);
+        }
+        for name in event.env.iter().filter(|name| !is_base_env(name.as_bytes())) {
+            self.used.key(line, &event.name, name.as_bytes().to_vec());
+        }
+        match (event.kind, &event.server) {
+            (Kind::McpServer, Some(server)) => {
+                let known = self.server(line, event, server);
+                known.digest = event.digest.as_deref().unwrap_or_default().to_owned();
+                known.command = event.argv.iter().map(ToString::to_string).collect();
+                known.tools.extend(event.tools.iter().flatten().map(ToString::to_string));
+                if let Some(program) = event.argv.first().filter(|_| event.binary.is_none()) {
+                    self.program(line, event, program);
+                }
+            }
+            (Kind::ToolCall, Some(server)) => {
+                self.server(line, event, server).tools.insert(event.name.to_string());
+            }
+            (Kind::ToolCall, None) if event.binary.is_none() => {
+                let name = event.name.to_string();
+                note(&mut self.used.tools, name, || because("was called".into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// As `compare` counts them.
+    fn bounds(&mut self, event: &Event<'_>) {
+        let first = *self.first.get_or_insert(event.ts);
+        self.used.nanos = event.ts.saturating_sub(first);
+        self.steps.events += 1;
+        let new = match event.step {
+            Some(_) => event.step > self.step,
+            None => event.kind == Kind::Step,
+        };
+        if new {
+            self.step = event.step.or(self.step);
+            self.steps.steps += 1;
+            self.calls = 0;
+        }
+        if event.kind == Kind::ToolCall {
+            self.calls += 1;
+            self.steps.most_calls = self.steps.most_calls.max(self.calls);
+        }
+    }
+
+    fn program(&mut self, line: u64, event: &Event<'_>, binary: &str) {
+        let path = match binary.contains('/') {
+            true => self.place(binary.as_bytes()),
+            false => binary.as_bytes().to_vec(),
+        };
+        let because = |did: &str| Because::new(line, event.name.clone(), format!("ran {did}"));
+        let name = basename(&path);
+        if let Some(shell) = shell_name(&name) {
+            note(&mut self.used.shells, shell, || because(binary));
+        }
+        if let Some(form) = inline_form(&name, &byte_words(event)) {
+            note(&mut self.used.shells, form, || because(form));
+        }
+        if is_package_manager(&name) {
+            note(&mut self.used.package_managers, name, || because(binary));
+        }
+        note(&mut self.used.programs, path, || because(binary));
+    }
+
+    fn host(&mut self, line: u64, event: &Event<'_>, text: &str) {
+        let (plain, protocol) = match text.rsplit_once('/') {
+            Some((plain, "udp")) => (plain, UDP),
+            Some((plain, "tcp")) => (plain, TCP),
+            _ => (text, TCP),
+        };
+        let because = || Because::new(line, event.name.clone(), format!("reached {text}"));
+        match host::parse(plain) {
+            Ok(host) => {
+                let port = host.port.unwrap_or_default();
+                let reached = Reached { host: host.name.to_string(), port, protocol };
+                note(&mut self.used.hosts, reached, because);
+            }
+            Err(_) => {
+                let why = "it is no host that a policy can name";
+                note(&mut self.used.beyond, (text.as_bytes().to_vec(), why), because);
+            }
+        }
+    }
+
+    fn server(&mut self, line: u64, event: &Event<'_>, name: &str) -> &mut Server {
+        let name = name.to_owned();
+        self.used.servers.entry(name).or_insert_with(|| Server {
+            digest: String::new(),
+            command: Vec::new(),
+            tools: Default::default(),
+            because: Because::new(line, event.name.clone(), "was there"),
+        })
+    }
+
+    /// Absolute and in normal form; links are not known here.
+    fn place(&self, path: &[u8]) -> Bytes {
+        let whole = [self.workspace, b"/", path].concat();
+        let from = if path.starts_with(b"/") { path } else { &whole };
+        let mut parts: Vec<&[u8]> = Vec::new();
+        for part in from.split(|byte| *byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        [b"/".as_slice(), &parts.join(&b'/')].concat()
+    }
+}
+
+fn byte_words<'a>(event: &'a Event<'_>) -> Vec<&'a [u8]> {
+    event.argv.iter().map(|word| word.as_bytes()).collect()
+}
