@@ -252,8 +252,9 @@ fn profile_elsewhere() {
     proof.write("reader.py", PYTHON_READER);
     proof.write("reader.js", NODE_READER);
     let rustc = cargo.with_file_name("rustc");
+    // By its path: busybox' shell has a `cat` of its own.
     let script = format!(
-        "cat \"$@\"\n\
+        "/usr/bin/cat \"$@\"\n\
          git hash-object --no-filters \"$@\"\n\
          gcc -E reader.c -o reader.i\n\
          /usr/bin/python3 reader.py \"$@\"\n\
