@@ -8,7 +8,7 @@ use effectgate_core::{
 };
 use serde_json::json;
 
-use super::{policy, print, print_json};
+use super::{policy, print, print_json, tell};
 use crate::{
     cli::{Diff, Wanted},
     diagnose::{self, Finding, Level, Place, visible},
@@ -68,7 +68,9 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
     let holds = covered || !delta.widens();
     if !holds {
         let (old, new) = (old.sha256, new.sha256);
-        tracing::warn!("it needs a review note whose old_digest is {old} and new_digest {new}");
+        tell(&format!(
+            "to let it through, write a review note whose old_digest is {old} and new_digest {new}"
+        ));
     }
     Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }

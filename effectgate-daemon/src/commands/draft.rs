@@ -18,7 +18,7 @@ use effectgate_core::{
 };
 use serde_json::json;
 
-use super::{policy as policy_file, print, print_json};
+use super::{policy as policy_file, print, print_json, tell};
 use crate::{
     cli::{Draft, Format},
     exit::{self, Code, Outcomes},
@@ -83,7 +83,7 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
                 tracing::info!("{why}");
             }
             for what in &draft.left_out {
-                tracing::warn!("not drafted: {what}");
+                tell(&format!("not drafted: {what}"));
             }
         }
     }

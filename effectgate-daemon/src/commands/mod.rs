@@ -64,6 +64,12 @@ fn print(text: &str) {
     }
 }
 
+/// Tells a person what belongs beside a result, on standard error.
+fn tell(text: &str) {
+    // Nobody need listen.
+    let _ = writeln!(std::io::stderr(), "effectgate: {text}");
+}
+
 /// Prints a result as one JSON document.
 fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
     print(&(serde_json::to_string(value).code(exit::OBSERVER)? + "\n"));
