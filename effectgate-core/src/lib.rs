@@ -42,6 +42,7 @@ mod manifest;
 mod names;
 mod note;
 pub mod packet;
+mod path;
 pub mod pin;
 pub mod policy;
 pub mod process;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::findings::{Findings, shown};
-use super::place::{Places, contains, normal};
+use super::place::Places;
+use crate::path::{contains, normal};
 use crate::policy::{Key, Policy};
 use crate::programs;
 use crate::trace::Event;

@@ -14,7 +14,7 @@ impl Used {
     pub fn envelope(&self, wanted: &Wanted<'_>) -> Draft {
         let mut left_out = self.left_out();
         let mut roots = self.writes.smallest(&self.passing, |path| match wanted.root_depth {
-            Some(depth) if super::places::contains(wanted.workspace, path) => {
+            Some(depth) if crate::path::contains(wanted.workspace, path) => {
                 cut(path, wanted.workspace, depth)
             }
             Some(depth) => cut(path, b"/", depth),

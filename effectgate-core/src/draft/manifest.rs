@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::places::{Places, contains, cut, parent, writable};
+use super::places::{Places, cut, parent, writable};
 use super::used::{Reached, Steps, Used};
 use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
+use crate::path::{SHARED, contains};
 use crate::policy::Protocol;
 use crate::programs::{SEARCH_PATH, basename};
 
@@ -263,7 +264,6 @@ fn nameable(name: &str) -> bool {
 
 /// Why a file outside the workspace cannot be a root for reading.
 fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
-    let shared = [&b"/tmp"[..], b"/var/tmp", b"/dev/shm"];
     let process = path.strip_prefix(b"/proc/").and_then(|rest| rest.first());
     if !writable(path) {
         return Some("no policy can write its name");
@@ -271,7 +271,7 @@ fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
     if path == b"/" {
         return Some("no root may be the whole file system");
     }
-    if shared.iter().any(|dir| contains(dir, path)) {
+    if SHARED.iter().any(|dir| contains(*dir, path)) {
         return Some("it lies in a directory that everybody shares");
     }
     if process.is_some_and(u8::is_ascii_digit) || used.passing.is_one(path) {

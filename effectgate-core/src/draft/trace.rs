@@ -3,11 +3,11 @@
 
 use std::io::{self, BufRead};
 
-use super::places::contains;
 use super::used::{Reached, Server, Steps, Used};
 use super::{Because, note};
 use crate::host;
 use crate::input::Bytes;
+use crate::path::{contains, normal};
 use crate::policy::is_base_env;
 use crate::programs::{basename, inline_form, is_package_manager, shell_name};
 use crate::trace::{self, Event, Flaw, Kind};
@@ -32,7 +32,7 @@ pub enum TraceError {
 ///
 /// # Errors
 /// [`TraceError`]: what cannot be understood cannot be allowed.
-pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceError> {
+pub fn of_trace(trace: impl BufRead, workspace: &str) -> Result<Used, TraceError> {
     let mut run = Run {
         workspace,
         used: Used::default(),
@@ -59,7 +59,7 @@ pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceErro
 }
 
 struct Run<'a> {
-    workspace: &'a [u8],
+    workspace: &'a str,
     used: Used,
     first: Option<u64>,
     steps: Steps,
@@ -72,7 +72,7 @@ impl Run<'_> {
         self.bounds(event);
         let because = |did: String| Because::new(line, event.name.clone(), did);
         if let Some(cwd) = &event.cwd {
-            let place = self.place(cwd.as_bytes());
+            let place = self.place(cwd);
             if contains(self.workspace, &place) {
                 self.used.listed.want(&place, || because("worked there".into()));
             } else {
@@ -132,7 +132,7 @@ impl Run<'_> {
 
     fn program(&mut self, line: u64, event: &Event<'_>, binary: &str) {
         let path = match binary.contains('/') {
-            true => self.place(binary.as_bytes()),
+            true => self.place(binary),
             false => binary.as_bytes().to_vec(),
         };
         let because = |did: &str| Because::new(line, event.name.clone(), format!("ran {did}"));
@@ -180,20 +180,8 @@ impl Run<'_> {
     }
 
     /// Absolute and in normal form; links are not known here.
-    fn place(&self, path: &[u8]) -> Bytes {
-        let whole = [self.workspace, b"/", path].concat();
-        let from = if path.starts_with(b"/") { path } else { &whole };
-        let mut parts: Vec<&[u8]> = Vec::new();
-        for part in from.split(|byte| *byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => {
-                    parts.pop();
-                }
-                part => parts.push(part),
-            }
-        }
-        [b"/".as_slice(), &parts.join(&b'/')].concat()
+    fn place(&self, path: &str) -> Bytes {
+        normal(self.workspace, path).into_bytes()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use super::places::{Passing, Places, contains, parent};
+use super::places::{Passing, Places, parent};
 use super::{Because, note};
 use crate::escape::escape;
 use crate::input::{Bytes, Device, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
 use crate::judge::{self, Tables};
+use crate::path::{OF_KERNEL, contains};
 use crate::programs::{basename, inline_form, is_package_manager, shell_name};
 use crate::secret::is_credential_path;
 
@@ -199,7 +200,7 @@ fn may_be_directory(object: &FileObject) -> bool {
 /// Why no root can allow it.
 fn beyond(op: FileOp, object: &FileObject, root: Option<&[u8]>) -> Option<&'static str> {
     let device = DEVICES.contains(&(object.mode & TYPE_MASK)) && object.rdev != Device::default();
-    let kernel = [&b"/proc"[..], b"/sys"].iter().any(|own| contains(own, &object.path));
+    let kernel = OF_KERNEL.iter().any(|own| contains(*own, &object.path));
     let whole = object.path.starts_with(b"/") && !object.path.windows(2).any(|two| two == b"//");
     if object.root == RootMatch::Unknown || !whole || object.path_cut && root.is_none() {
         return Some("where it lies is not known");

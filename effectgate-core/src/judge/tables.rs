@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use crate::host;
 use crate::input::{Bytes, Device, FileObject, Root, RootMatch, Started};
 use crate::judge::Rule;
+use crate::path::{OF_KERNEL, contains};
 use crate::policy::{HostName, Key, Policy, Rights, RootRule};
 use crate::time;
 
@@ -144,10 +145,8 @@ pub fn grant_rights(policy: &Policy, roots: &mut [Root]) {
 /// asked for (`/proc`, `/sys`): those have no lasting inodes, so they are
 /// matched by path and file system, and only for reading.
 pub fn is_kernel_file(entry: &RootRule) -> bool {
-    let below = |top: &str| {
-        entry.path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    !entry.rights.write && !entry.rights.exec && (below("/proc") || below("/sys"))
+    let below = OF_KERNEL.iter().any(|top| contains(*top, &entry.path));
+    !entry.rights.write && !entry.rights.exec && below
 }
 
 /// Whether a path lies where it says: `s_magic` of include/uapi/linux/magic.h.

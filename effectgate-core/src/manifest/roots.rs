@@ -6,6 +6,7 @@ use crate::entries::{self, Bad};
 use crate::envelope::absolute;
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
+use crate::path::{SHARED, contains};
 use crate::policy::{Entry, Key, Rights, RootRule, Roots};
 use crate::{profile, secret};
 
@@ -119,12 +120,8 @@ fn relative(text: &str) -> Result<String, Bad> {
 
 /// Whether an absolute path is or lies below what every user can write to.
 fn is_temporary(path: &str) -> bool {
-    let shared = ["/tmp/", "/var/tmp/", "/dev/shm/"];
     path.starts_with('/')
-        && absolute(path).is_ok_and(|path| {
-            let path = path + "/";
-            shared.iter().any(|root| path.starts_with(root))
-        })
+        && absolute(path).is_ok_and(|path| SHARED.iter().any(|root| contains(*root, &path)))
 }
 
 /// A path of the repository, or an absolute one where no credentials are.

@@ -37,8 +37,8 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
         (used, workspace)
     } else {
         let workspace = workspace(args, None).code(exit::USAGE)?;
-        let bytes = workspace.as_os_str().as_bytes();
-        (draft::of_trace(trace()?, bytes).with_context(what).code(exit::USAGE)?, workspace)
+        let text = workspace.to_str().context("the workspace is not UTF-8").code(exit::USAGE)?;
+        (draft::of_trace(trace()?, text).with_context(what).code(exit::USAGE)?, workspace)
     };
     let home = used.home().map(|home| Path::new(OsStr::from_bytes(home)));
     let profiles: Vec<Known> = profile::NAMES.iter().map(|name| known(name, home)).collect();
