@@ -258,6 +258,11 @@ impl Policy {
         }
     }
 
+    /// Whether package managers may run, and what was fetched in a shell.
+    pub fn changes_dependencies(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.dependency_change)
+    }
+
     /// Whether an exception lets this shell or form through, on that day
     /// (`YYYY-MM-DD`).
     pub fn excepts(&self, what: &str, today: &str) -> Option<&Exception> {

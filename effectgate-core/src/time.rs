@@ -3,7 +3,8 @@
 
 use crate::input::UnixNanos;
 
-const SECOND: u64 = 1_000_000_000;
+/// Nanoseconds.
+pub const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400;
 
 /// `2025-01-31T12:00:00.000000000Z`.

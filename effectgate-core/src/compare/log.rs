@@ -76,9 +76,8 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
 
 /// The kernel sees no steps and no tool calls, but the time that passed.
 fn bounds(policy: &Policy, verdict: &verdict::Verdict, findings: &mut Findings) -> Bounds {
-    const SECOND: u64 = 1_000_000_000;
     let times = time::parse(&verdict.started).zip(time::parse(&verdict.ended));
-    let seconds = times.map_or(0, |(start, end)| end.saturating_sub(start).div_ceil(SECOND));
+    let seconds = times.map_or(0, |(start, end)| end.saturating_sub(start).div_ceil(time::SECOND));
     let stopped = verdict.violations.iter().any(|one| one.class == Class::Limit);
     let limit = policy.agent.as_ref().map(|agent| &agent.limits.max_wall_clock_sec);
     if let Some(limit) = limit.filter(|limit| !stopped && seconds > limit.value) {

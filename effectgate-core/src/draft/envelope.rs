@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::places::cut;
 use super::used::{Reached, Used};
 use super::{Because, Draft, Wanted, note};
+use crate::entries::is_env_name;
 
 impl Used {
     /// The smallest envelope under which this run passes.
@@ -77,8 +78,7 @@ impl Used {
     pub(super) fn keys(&self, left_out: &mut Vec<String>) -> Vec<(String, Because)> {
         let mut keys = Vec::new();
         for (name, because) in &self.env {
-            let good = name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                && name.first().is_some_and(|first| !first.is_ascii_digit());
+            let good = is_env_name(name);
             let name = crate::escape::escape(name);
             if good {
                 keys.push((name, because.clone()));

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::places::{Places, cut, parent, writable};
-use super::used::{Reached, Steps, Used};
+use super::used::{Reached, Used};
 use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
+use crate::manifest::is_basename;
 use crate::path::{SHARED, contains};
 use crate::policy::Protocol;
 use crate::programs::{SEARCH_PATH, basename};
+use crate::time::SECOND;
+use crate::trace::Extent;
 
 const HEAD: &str = "\
 A draft from a recorded run: it lists what that run used, and nothing else.
@@ -19,9 +22,6 @@ refuses it until its owner is named and every exception has two reviewers.";
 
 /// What stands for what people write.
 const TRIAL: &str = "trial";
-
-/// Nanoseconds.
-const SECOND: u64 = 1_000_000_000;
 
 impl Used {
     /// The smallest manifest under which this run passes.
@@ -81,19 +81,19 @@ impl Used {
     fn limits(&self, yaml: &mut Yaml) {
         let seconds = self.nanos.div_ceil(SECOND).max(1);
         let limit = (2 * seconds).next_multiple_of(60);
-        let (steps, why) = match self.steps {
+        let (steps, why) = match self.extent {
             None => (1, "a log knows of no steps".to_owned()),
-            Some(Steps { steps: 0, events, .. }) => {
+            Some(Extent { steps: 0, events, .. }) => {
                 (2 * events, format!("the trace has {events} events and no steps; twice that"))
             }
-            Some(Steps { steps, .. }) => (2 * steps, format!("it took {steps} steps; twice that")),
+            Some(Extent { steps, .. }) => (2 * steps, format!("it took {steps} steps; twice that")),
         };
         yaml.plain("max_steps", steps, Some(&why));
         let why = format!("it took {seconds} seconds; twice that, in whole minutes");
         yaml.plain("max_wall_clock_sec", limit, Some(&why));
-        let (calls, why) = match self.steps {
+        let (calls, why) = match self.extent {
             None => (1, "a log knows of no tool calls".to_owned()),
-            Some(Steps { most_calls, .. }) => {
+            Some(Extent { most_calls, .. }) => {
                 ((2 * most_calls).max(1), format!("there were up to {most_calls}; twice that"))
             }
         };
@@ -231,7 +231,7 @@ impl Plan {
                 self.left_out.push(format!("{}: {why} ({because})", escape(path)));
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
-            } else if writable(path) && nameable(&basename(path)) {
+            } else if writable(path) && is_basename(&basename(path)) {
                 // A trace may know no more than its name.
                 let off =
                     |path: &[u8]| !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path));
@@ -255,11 +255,6 @@ fn relative(path: &str, wanted: &Wanted<'_>) -> String {
     let Some(rest) = path.as_bytes().strip_prefix(wanted.workspace) else { return path.to_owned() };
     let rest: Bytes = rest.strip_prefix(b"/").unwrap_or(rest).to_vec();
     if rest.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&rest).into_owned() }
-}
-
-/// Whether a manifest can list a program of this name.
-fn nameable(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(char::is_whitespace)
 }
 
 /// Why a file outside the workspace cannot be a root for reading.

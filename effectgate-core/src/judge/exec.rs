@@ -90,7 +90,7 @@ impl Meant<'_> {
                 self.names.iter().filter_map(|name| programs::module(name, &exec.argv));
             modules.any(|module| is_package_manager(&module))
         };
-        (!self.changes_dependencies() && (named() || module()))
+        (!self.tables.started.policy.changes_dependencies() && (named() || module()))
             .then(|| self.violates("dependency_change", "a package manager"))
     }
 
@@ -101,7 +101,7 @@ impl Meant<'_> {
         let Some(line) = names.filter_map(|name| self.excepted(name)).next() else {
             return Some(self.violates("exceptions", shell));
         };
-        if !self.changes_dependencies() {
+        if !self.tables.started.policy.changes_dependencies() {
             if pipes_into_shell(&exec.argv) {
                 return Some(self.violates("dependency_change", "a download piped into a shell"));
             }
@@ -128,10 +128,6 @@ impl Meant<'_> {
     fn excepted(&self, what: &str) -> Option<u32> {
         let exception = self.tables.started.policy.excepts(what, &self.tables.today)?;
         Some(exception.line)
-    }
-
-    fn changes_dependencies(&self) -> bool {
-        self.tables.started.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
     }
 
     fn violates(&self, rule: &'static str, what: &'static str) -> ExecJudgement {

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use crate::host;
 use crate::input::{Bytes, Device, FileObject, Root, RootMatch, Started};
 use crate::judge::Rule;
+use crate::judge::file::PROC;
 use crate::path::{OF_KERNEL, contains};
 use crate::policy::{HostName, Key, Policy, Rights, RootRule};
 use crate::time;
@@ -151,7 +152,6 @@ pub fn is_kernel_file(entry: &RootRule) -> bool {
 
 /// Whether a path lies where it says: `s_magic` of include/uapi/linux/magic.h.
 fn is_of_kernel(path: &[u8], magic: u64) -> bool {
-    const PROC: u64 = 0x9fa0;
     const SYSFS: u64 = 0x6265_6572;
     const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
     match magic {
