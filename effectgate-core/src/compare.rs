@@ -101,10 +101,19 @@ pub enum Form {
 /// # Errors
 /// When the trace cannot be read. A trace that cannot be understood is a finding.
 pub fn compare(mut trace: impl BufRead, against: Against<'_>) -> io::Result<Comparison> {
-    let mut first = Vec::new();
-    trace.by_ref().take(FIRST).read_until(b'\n', &mut first)?;
+    let first = first_line(&mut trace)?;
     let whole = first.as_slice().chain(trace);
     if is_log(&first) { log::compare(whole, &against) } else { lines(whole, against) }
+}
+
+/// The first line of a trace or a log, by which they are told apart.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn first_line(trace: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    trace.take(FIRST).read_until(b'\n', &mut first)?;
+    Ok(first)
 }
 
 /// The comparison when there is no trace at all.

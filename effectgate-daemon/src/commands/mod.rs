@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod draft;
 mod job;
+mod leads;
 mod packet;
 mod pin;
 pub mod policy;
