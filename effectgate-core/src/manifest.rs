@@ -60,10 +60,8 @@ pub(crate) fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy
         agent: Some(Box::new(Agent {
             version,
             owner,
-            extends: terms::extends(fields),
             dependency_change,
             servers: servers.servers,
-            mounted_secrets: roots.secrets,
             pins: terms::pins(fields, &mut faults),
             limits: limits(fields),
             min_coverage: terms::min_coverage(fields),

@@ -76,8 +76,8 @@ pub struct Tool {
 }
 
 /// Reads a policy: an envelope when the text begins like a JSON object (or
-/// the file is called one), and a manifest otherwise. `today` is `YYYY-MM-DD`: a manifest's exceptions
-/// expire.
+/// the file is called one), and a manifest otherwise. `today` is `YYYY-MM-DD`:
+/// a manifest's exceptions expire.
 ///
 /// # Errors
 /// Every fault of the file, in its order. A syntax fault hides those behind it.

@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use super::bounds::Bounds;
 use super::findings::Findings;
-use super::{Against, Comparison, Form, Outcome};
+use super::{Against, Comparison, Form};
 use crate::input::Class;
 use crate::policy::Policy;
 use crate::record;
 use crate::replay::{ReplayError, Replayed, replay};
 use crate::time;
-use crate::verdict;
+use crate::verdict::{self, Outcome};
 
 /// Whether a first line opens such a log.
 pub fn is_log(line: &[u8]) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
                 (error.to_string(), "take the log as it was written; what is missing is missing")
             });
             let mut comparison =
-                Outcome::of(policy, against.workspace, against.today).with(findings);
+                Comparison::unread(policy, against.workspace, against.today).with(findings);
             comparison.form = Form::EventLog;
             return Ok(comparison);
         }
@@ -63,14 +63,15 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
         });
     }
     let bounds = bounds(policy, verdict, &mut findings);
-    let mut comparison = Outcome::of(policy, against.workspace, against.today).with(findings);
+    let mut comparison =
+        Comparison::unread(policy, against.workspace, against.today).with(findings);
     comparison.form = Form::EventLog;
     comparison.lines = verdict.log.records;
     comparison.events = verdict.log.records;
     comparison.first = Some(verdict.started.clone());
     comparison.last = Some(verdict.ended.clone());
     comparison.bounds = bounds;
-    comparison.holds &= verdict.verdict == verdict::Outcome::Pass;
+    comparison.holds &= verdict.verdict == Outcome::Pass;
     Ok(comparison)
 }
 

@@ -26,7 +26,7 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
 }
 
 /// What a root of the agent's mounted secrets is told by.
-fn is_mounted_secret(root: &RootRule) -> bool {
+pub(super) fn is_mounted_secret(root: &RootRule) -> bool {
     root.key.name == "mounted_secrets"
 }
 

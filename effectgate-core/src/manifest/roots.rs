@@ -14,7 +14,6 @@ pub(super) struct Read {
     pub roots: Roots,
     /// The exec roots alone.
     pub exec: Below,
-    pub secrets: Vec<String>,
 }
 
 pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
@@ -31,7 +30,6 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
     let listed =
         ["read_roots", "workspace_roots"].into_iter().find(|key| fields.get(key).is_some());
     let reads_key = listed.unwrap_or("workspace_roots");
-    let kept = secrets.iter().map(|entry| entry.value.clone()).collect();
     let mut roots = Vec::new();
     for (name, rights, entries) in [
         ("workspace_roots", Rights::READ, workspace),
@@ -55,7 +53,6 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
             reads: Some(Key { name: reads_key, line: entries::line(fields, reads_key) }),
         },
         exec: below,
-        secrets: kept,
     }
 }
 

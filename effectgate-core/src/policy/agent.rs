@@ -8,14 +8,10 @@ use crate::input::Coverage;
 pub struct Agent {
     pub version: u8,
     pub owner: String,
-    /// The profiles named in `extends`.
-    pub extends: Vec<String>,
     /// The change is about dependencies: package managers may run.
     pub dependency_change: bool,
     pub exceptions: Vec<Exception>,
     pub servers: Vec<Server>,
-    /// Files that hold secrets and are there for the job to read.
-    pub mounted_secrets: Vec<String>,
     /// What else is pinned: name (`model`, `tool_host`) and version.
     pub pins: Vec<(String, String)>,
     pub limits: Limits,
