@@ -13,9 +13,10 @@ use effectgate_core::{
     policy::{self as core_policy, Kind},
 };
 
-use super::{leads::leads_to, policy, print, print_json};
+use super::{leads::leads_to, policy, print, print_json, print_sarif};
 use crate::{
     cli::{Compare, Wanted},
+    clock,
     diagnose::{self, Decided, Finding, Level, Look, Place},
     exit::{self, Code, Failure, Outcomes},
 };
@@ -24,7 +25,7 @@ use crate::{
 pub const BUFFER: usize = 1 << 18;
 
 pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
-    let today = policy::today();
+    let today = clock::today();
     let name = args.manifest.to_string_lossy();
     let bytes = policy::bounded(&args.manifest).code(exit::USAGE)?;
     let manifest = core_policy::parse(&name, &bytes, &today)
@@ -57,10 +58,7 @@ pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
     match wanted {
         Wanted::Json => print_json(&comparison)?,
         Wanted::Text => print(&text(&trace, &comparison)),
-        Wanted::Sarif => {
-            let here = std::env::current_dir().code(exit::USAGE)?;
-            print_json(&diagnose::sarif::log(&findings(&trace, &comparison), &here, &[]))?;
-        }
+        Wanted::Sarif => print_sarif(&findings(&trace, &comparison), &[])?,
     }
     Ok(if comparison.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }

@@ -8,10 +8,10 @@ use effectgate_core::{
 };
 use serde_json::json;
 
-use super::{policy, print, print_json, tell};
+use super::{policy, print, print_json, print_sarif, tell};
 use crate::{
     cli::{Diff, Wanted},
-    diagnose::{self, Finding, Level, Place, visible},
+    diagnose::{Finding, Level, Place, visible},
     exit::{self, Code, Outcomes},
 };
 
@@ -28,10 +28,7 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
     };
     let covered = matches!(reviewed, Some(Ok(())));
     match wanted {
-        Wanted::Sarif => {
-            let here = std::env::current_dir().code(exit::USAGE)?;
-            print_json(&diagnose::sarif::log(&findings(&delta, &new, covered), &here, &[]))?;
-        }
+        Wanted::Sarif => print_sarif(&findings(&delta, &new, covered), &[])?,
         Wanted::Json => {
             let side = |policy: &Policy| {
                 json!({

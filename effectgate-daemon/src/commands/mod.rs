@@ -21,6 +21,7 @@ use effectgate_core::Verdict;
 
 use crate::{
     cli::{Cli, Command, Format},
+    diagnose::{Finding, sarif},
     exit::{self, Code, Outcomes},
     report,
 };
@@ -75,6 +76,12 @@ fn tell(text: &str) {
 fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
     print(&(serde_json::to_string(value).code(exit::OBSERVER)? + "\n"));
     Ok(())
+}
+
+/// Prints findings as SARIF, with what could not be read.
+fn print_sarif(findings: &[Finding], unread: &[String]) -> Result<(), exit::Failure> {
+    let here = std::env::current_dir().code(exit::USAGE)?;
+    print_json(&sarif::log(findings, &here, unread))
 }
 
 /// A verdict: in text, each violation on a line, and the verdict last.

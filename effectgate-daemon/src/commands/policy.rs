@@ -4,18 +4,17 @@ use std::{
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     pin::{self, ReviewNote},
     policy::{self, Fault, Kind, Policy},
-    time,
 };
 
 use crate::{
     cli::{PolicyArgs, PolicyFile},
+    clock::today,
     diagnose::{self, Look, counted, visible},
 };
 
@@ -117,13 +116,6 @@ pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     let policy = policy::parse(&path.to_string_lossy(), &bytes, day)
         .map_err(|faults| all(faults, &bytes))?;
     Ok((policy, bytes))
-}
-
-/// The day by the machine's clock, UTC, `YYYY-MM-DD`.
-#[must_use]
-pub fn today() -> String {
-    let past = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    time::day(u64::try_from(past.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The largest policy, pin, note or other file of a packet that is read, but
