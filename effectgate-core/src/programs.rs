@@ -2,11 +2,13 @@
 //! used as one, a package manager. Files are another question.
 
 mod inline;
+mod manager;
 mod pipe;
 mod wrapper;
 
 pub use inline::inline_form;
-pub(crate) use inline::{is_interpreter, module};
+pub(crate) use inline::is_interpreter;
+pub(crate) use manager::run_by_interpreter;
 pub use pipe::pipes_into_shell;
 pub(crate) use wrapper::{is_wrapper, wrapped};
 
@@ -132,9 +134,8 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
 /// without what only says how it was built or packed (`bash-static`,
 /// `perl5.36-x86_64-linux-gnu`, `sh.distrib`).
 fn stem(basename: &str) -> &str {
-    const ENDS: [&str; 9] = [
-        ".exe", "-static", ".static", "-dbg", "-debug", "-minimal", ".distrib", ".real", "-rc",
-    ];
+    const ENDS: [&str; 9] =
+        [".exe", "-static", ".static", "-dbg", "-debug", "-minimal", ".distrib", ".real", "-rc"];
     let mut name = basename.strip_prefix("static-").unwrap_or(basename);
     if let Some((front, _)) = name.split_once("-linux-") {
         name = front.rsplit_once('-').map_or(name, |(own, _)| own);
@@ -192,7 +193,9 @@ mod tests {
         ] {
             assert_eq!(shell_name(name), Some(shell), "{name}");
         }
-        for name in ["bashful", "", "5", "git", "ssh", "csharp", "bash-completion", "sha256sum", "make"] {
+        for name in
+            ["bashful", "", "5", "git", "ssh", "csharp", "bash-completion", "sha256sum", "make"]
+        {
             assert_eq!(shell_name(name), None, "{name}");
         }
     }

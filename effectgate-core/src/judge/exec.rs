@@ -81,16 +81,15 @@ struct Meant<'a> {
 }
 
 impl Meant<'_> {
-    /// A package manager, under its own name, as a script or as a module.
+    /// A package manager, under its own name or run by its interpreter.
     fn package_manager(&self, exec: &Exec) -> Option<ExecJudgement> {
         let asked = basename(&exec.asked);
         let named = || self.names.iter().chain([&asked]).any(|name| is_package_manager(name));
-        let module = || {
-            let mut modules =
-                self.names.iter().filter_map(|name| programs::module(name, &exec.argv));
-            modules.any(|module| is_package_manager(&module))
+        let run = || {
+            let mut names = self.names.iter();
+            names.any(|name| programs::run_by_interpreter(name, &exec.argv).is_some())
         };
-        (!self.changes_dependencies() && (named() || module()))
+        (!self.changes_dependencies() && (named() || run()))
             .then(|| self.violates("dependency_change", "a package manager"))
     }
 

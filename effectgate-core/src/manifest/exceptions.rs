@@ -57,9 +57,9 @@ fn check_reviewers(fields: Fields, faults: &mut Faults) {
             faults.add(*at, "exception-reviewers", message, "name people");
         }
     }
-    let different = names.first().is_some_and(|(_, first)| {
-        names.iter().any(|(_, other)| !is_same_person(first, other))
-    });
+    let different = names
+        .first()
+        .is_some_and(|(_, first)| names.iter().any(|(_, other)| !is_same_person(first, other)));
     if !different {
         let message = "reviewers: fewer than two different people";
         faults.add(

@@ -13,6 +13,8 @@ struct Interpreter {
     value: &'static [u8],
     /// Letters that take the rest of their cluster only.
     rest: &'static [u8],
+    /// Of those, the ones that take a module's name: more than a name is code.
+    uses: &'static [u8],
     /// Letters behind which the options end: what runs is named.
     last: &'static [u8],
     long_code: &'static [&'static str],
@@ -22,11 +24,12 @@ struct Interpreter {
 
 const INTERPRETERS: [Interpreter; 6] = [
     Interpreter {
-        names: &["python", "pypy"],
+        names: &["python", "pypy", "ipython"],
         form: "python -c",
         code: b"c",
         value: b"WXQ",
         rest: b"",
+        uses: b"",
         last: b"m",
         long_code: &[],
         long_value: &["--check-hash-based-pycs"],
@@ -37,6 +40,7 @@ const INTERPRETERS: [Interpreter; 6] = [
         code: b"ep",
         value: b"rC",
         rest: b"",
+        uses: b"",
         last: b"",
         long_code: &["--eval", "--print"],
         long_value: &[
@@ -60,7 +64,8 @@ const INTERPRETERS: [Interpreter; 6] = [
         form: "perl -e",
         code: b"eE",
         value: b"I",
-        rest: b"imMFxDV",
+        rest: b"imMFxDV:",
+        uses: b"mM:",
         last: b"",
         long_code: &[],
         long_value: &[],
@@ -71,6 +76,7 @@ const INTERPRETERS: [Interpreter; 6] = [
         code: b"e",
         value: b"IrCEK",
         rest: b"iFxTW0",
+        uses: b"",
         last: b"",
         long_code: &[],
         long_value: &["--encoding", "--external-encoding", "--internal-encoding"],
@@ -81,6 +87,7 @@ const INTERPRETERS: [Interpreter; 6] = [
         code: b"rBRE",
         value: b"cdztS",
         rest: b"",
+        uses: b"",
         last: b"fF",
         long_code: &["--run", "--process-begin", "--process-code", "--process-end"],
         long_value: &["--php-ini", "--define", "--zend-extension", "--docroot", "--server"],
@@ -91,6 +98,7 @@ const INTERPRETERS: [Interpreter; 6] = [
         code: b"e",
         value: b"l",
         rest: b"jOb",
+        uses: b"",
         last: b"",
         long_code: &[],
         long_value: &[],
@@ -107,17 +115,33 @@ pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<&'static s
         match interpreter.read(argument) {
             Reads::Code => return Some(interpreter.form),
             Reads::Value => {
-                arguments.next();
+                if arguments.next().is_some_and(is_text_of_program) {
+                    return Some(interpreter.form);
+                }
             }
+            Reads::Alone if is_text_of_program(argument) => return Some(interpreter.form),
             Reads::Alone => {}
-            Reads::End => return None,
+            Reads::End => {
+                let given = module(binary, argv).is_some_and(|name| name == GIVEN_ITS_PROGRAM);
+                return given.then_some(interpreter.form);
+            }
         }
     }
     None
 }
 
+/// A module of Python that runs what its arguments say.
+const GIVEN_ITS_PROGRAM: &str = "timeit";
+
+/// Whether an option's value is a program itself (`--import data:text/javascript,…`).
+fn is_text_of_program(value: &[u8]) -> bool {
+    let begins =
+        |part: &[u8]| part.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"data:"));
+    value.split(|byte| *byte == b'=').any(begins)
+}
+
 /// The module that Python runs as its program (`python -m pip`).
-pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
+pub(super) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
     let python = interpreter(binary).filter(|one| one.last.contains(&b'm'))?;
     let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
     while let Some(argument) = arguments.next() {
@@ -134,6 +158,24 @@ pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> 
                 return Some(String::from_utf8_lossy(name).into_owned());
             }
             Reads::End => return None,
+        }
+    }
+    None
+}
+
+/// The file that an interpreter runs as its program, as it was named.
+pub(super) fn script<'a>(binary: &str, argv: &'a [impl AsRef<[u8]>]) -> Option<&'a [u8]> {
+    let interpreter = interpreter(binary)?;
+    let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
+    while let Some(argument) = arguments.next() {
+        match interpreter.read(argument) {
+            Reads::Value => {
+                arguments.next();
+            }
+            Reads::Alone => {}
+            Reads::Code => return None,
+            Reads::End if argument == b"--" => return arguments.next(),
+            Reads::End => return (!argument.starts_with(b"-")).then_some(argument),
         }
     }
     None
@@ -187,8 +229,10 @@ impl Interpreter {
             if self.value.contains(letter) {
                 return if at + 1 == argument.len() { Reads::Value } else { Reads::Alone };
             }
+            let rest = &argument[at + 1..];
             if self.rest.contains(letter) {
-                return Reads::Alone;
+                let code = self.uses.contains(letter) && !names_a_module(rest);
+                return if code || holds_options(rest) { Reads::Code } else { Reads::Alone };
             }
             if self.last.contains(letter) {
                 return Reads::End;
@@ -196,6 +240,18 @@ impl Interpreter {
         }
         Reads::Alone
     }
+}
+
+/// Whether what follows `-M` is a name, with a list of words behind `=`: perl
+/// reads anything else there as a part of a program.
+fn names_a_module(rest: &[u8]) -> bool {
+    let name = rest.split(|byte| *byte == b'=').next().unwrap_or_default();
+    name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_:-'".contains(byte))
+}
+
+/// Whether options stand behind a blank in one argument, as perl reads them.
+fn holds_options(rest: &[u8]) -> bool {
+    rest.windows(2).any(|pair| pair[0].is_ascii_whitespace() && pair[1] == b'-')
 }
 
 #[cfg(test)]
@@ -228,6 +284,13 @@ mod tests {
             ("perl -I lib -e x", "perl -e"),
             ("ruby -ne x", "ruby -e"),
             ("ruby -r json -e x", "ruby -e"),
+            ("perl -Mstrict;print(1) x.pl", "perl -e"),
+            ("perl -d:x;print(1) x.pl", "perl -e"),
+            ("perl -de 1", "perl -e"),
+            ("node --import data:text/javascript,x", "node -e"),
+            ("node --import=data:text/javascript,x a.js", "node -e"),
+            ("python3 -m timeit x", "python -c"),
+            ("python3 -Imtimeit x", "python -c"),
             ("php -r x", "php -r"),
             ("php8.2 -d a=b -r x", "php -r"),
             ("lua5.4 -l m -e x", "lua -e"),
@@ -264,6 +327,10 @@ mod tests {
             "node --inspect server.js --eval",
             "perl -ie file",
             "perl tool.pl -e",
+            "perl -MList::Util=first,sum tool.pl",
+            "perl -d:Trace tool.pl",
+            "node --import ./data.mjs tool.js",
+            "python3 tool.py -m timeit",
             "ruby tool.rb -e x",
             "php -f tool.php -r",
             "php tool.php -r x",
@@ -274,5 +341,6 @@ mod tests {
             assert_eq!(form(line), None, "{line}");
         }
         assert_eq!(inline_form("python3", &[] as &[&str]), None);
+        assert_eq!(inline_form("perl", &["perl", "-i -e", "x"]), Some("perl -e"));
     }
 }
