@@ -1,6 +1,6 @@
 //! A draft in the form of a manifest, version 2.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::places::{Places, contains, cut, parent, writable};
 use super::used::{Reached, Steps, Used};
@@ -176,8 +176,10 @@ impl Plan {
         let keys = used.keys(&mut plan.left_out);
         plan.env =
             keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
-        plan.hosts =
-            used.hosts.iter().map(|(host, because)| (entry(host), because.to_string())).collect();
+        // Protocols that a manifest cannot name are one entry.
+        let mut seen = BTreeSet::new();
+        let hosts = used.hosts.iter().map(|(host, because)| (entry(host), because.to_string()));
+        plan.hosts = hosts.filter(|(entry, _)| seen.insert(entry.clone())).collect();
         plan
     }
 

@@ -49,7 +49,11 @@ fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
     let written = place.is_some_and(|place| place.rights.write);
     if let Some(entry) = entries(tables, binaries, exec).first().filter(|_| !written) {
         let key = Key { line: entry.line, ..binaries.key };
-        return Judgement::within_rule(Rule::written(&tables.started, key));
+        let rule = Rule::written(&tables.started, key);
+        if entry.value.sha256.is_some() && !tables.started.digests_hold {
+            return Judgement { rule, finding: Finding::Doubt(Doubt::DigestUnknown) };
+        }
+        return Judgement::within_rule(rule);
     }
     let not_listed = Rule::written(&tables.started, binaries.key);
     match place.filter(|place| place.rights.exec) {
