@@ -66,6 +66,7 @@ pub(crate) fn started() -> Started {
             root(9, "/tmp/effectgate-7", None),
         ],
         binaries: vec![],
+        digests_hold: true,
         own: vec![],
         hosts: vec![],
         streams: vec![Stream {

@@ -83,6 +83,11 @@ pub enum Doubt {
         "a program's arguments could not be read whole, and it may have been given its program there"
     )]
     ArgumentsCut,
+    #[error(
+        "a program ran whose digest the policy lists, and the log, written under another policy, \
+         does not say what its file's was"
+    )]
+    DigestUnknown,
     #[error("a process's environment could not be read whole")]
     EnvIncomplete,
     #[error(

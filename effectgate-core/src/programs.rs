@@ -2,10 +2,12 @@
 //! used as one, a package manager. Files are another question.
 
 mod inline;
+mod manager;
 mod pipe;
 mod wrapper;
 
-pub(crate) use inline::{inline_form, is_interpreter, module};
+pub(crate) use inline::{inline_form, is_interpreter};
+pub(crate) use manager::run_by_interpreter;
 pub(crate) use pipe::pipes_into_shell;
 pub(crate) use wrapper::{is_wrapper, wrapped};
 
@@ -15,7 +17,7 @@ pub const SEARCH_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Names of shells.
-pub const SHELLS: [&str; 24] = [
+pub const SHELLS: [&str; 28] = [
     "ash",
     "bash",
     "busybox",
@@ -29,16 +31,20 @@ pub const SHELLS: [&str; 24] = [
     "mksh",
     "nu",
     "oksh",
+    "osh",
     "pdksh",
     "posh",
     "powershell",
     "pwsh",
     "rbash",
+    "rc",
+    "sash",
     "sh",
     "tcsh",
     "toybox",
     "xonsh",
     "yash",
+    "ysh",
     "zsh",
 ];
 
@@ -123,11 +129,38 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
     stem(&basename(one.as_bytes())) == stem(&basename(other.as_bytes()))
 }
 
-/// A program's name without `.exe` and without its version.
+/// A program's name without `.exe`, without its version (`python3.13t`), and
+/// without what only says how it was built or packed (`bash-static`,
+/// `perl5.36-x86_64-linux-gnu`, `sh.distrib`).
 fn stem(basename: &str) -> &str {
-    let name = basename.strip_suffix(".exe").unwrap_or(basename);
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    if stem.is_empty() { name } else { stem }
+    const ENDS: [&str; 9] =
+        [".exe", "-static", ".static", "-dbg", "-debug", "-minimal", ".distrib", ".real", "-rc"];
+    let mut name = basename.strip_prefix("static-").unwrap_or(basename);
+    if let Some((front, _)) = name.split_once("-linux-") {
+        name = front.rsplit_once('-').map_or(name, |(own, _)| own);
+    }
+    loop {
+        let end = ENDS.iter().find_map(|end| name.strip_suffix(end));
+        let shorter = without_version(end.unwrap_or(name));
+        if shorter.is_empty() || shorter == name {
+            return name;
+        }
+        name = shorter;
+    }
+}
+
+fn without_version(name: &str) -> &str {
+    // The letters are those by which builds of CPython differ.
+    let plain = name.trim_end_matches(['d', 'm', 't', 'u']);
+    let name = if plain.ends_with(|c: char| c.is_ascii_digit()) { plain } else { name };
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'))
+}
+
+/// Whether a program is the loader of programs, which runs any file that it
+/// can read.
+pub(crate) fn is_loader(basename: &str) -> bool {
+    basename == "ld.so"
+        || ["ld-linux", "ld-musl-", "ld.so.", "ld64.so"].iter().any(|of| basename.starts_with(of))
 }
 
 /// The last part of a path, as text.
@@ -151,10 +184,17 @@ mod tests {
             ("busybox", "busybox"),
             ("cmd.exe", "cmd"),
             ("pwsh", "pwsh"),
+            ("bash-static", "bash"),
+            ("static-sh", "sh"),
+            ("zsh5-static", "zsh"),
+            ("sh.distrib", "sh"),
+            ("bash5.2-rc1", "bash"),
         ] {
             assert_eq!(shell_name(name), Some(shell), "{name}");
         }
-        for name in ["bashful", "", "5", "git", "ssh", "csharp", "sha256sum", "make"] {
+        for name in
+            ["bashful", "", "5", "git", "ssh", "csharp", "bash-completion", "sha256sum", "make"]
+        {
             assert_eq!(shell_name(name), None, "{name}");
         }
     }
@@ -166,6 +206,26 @@ mod tests {
         }
         for name in ["go", "rustc", "python3", "pipeline", "git", "dpkg-query", ""] {
             assert!(!is_package_manager(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn interpreters_under_names_of_their_builds() {
+        for name in ["python3.13t", "python3-dbg", "perl5.36-x86_64-linux-gnu", "node-20"] {
+            assert!(is_interpreter(name), "{name}");
+        }
+        for name in ["python3-config", "x86_64-linux-gnu-gcc", "nodemon", "perldoc"] {
+            assert!(!is_interpreter(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn loaders() {
+        for name in ["ld.so", "ld-linux-x86-64.so.2", "ld-linux.so.2", "ld-musl-x86_64.so.1"] {
+            assert!(is_loader(name), "{name}");
+        }
+        for name in ["ld", "ld.lld", "ld.bfd", "ld.gold"] {
+            assert!(!is_loader(name), "{name}");
         }
     }
 

@@ -44,9 +44,17 @@ pub(crate) fn may_promise(name: &[u8]) -> bool {
 const EXACT: [&str; 5] =
     ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab"];
 /// The last is the daemon's own.
-const BELOW: [&str; 6] = [
+const BELOW: [&str; 14] = [
     "/run/secrets/",
     "/var/run/secrets/",
+    "/run/credentials/",
+    "/run/containers/",
+    "/var/lib/kubelet/",
+    "/var/lib/cloud/",
+    "/etc/kubernetes/",
+    "/etc/rancher/",
+    "/etc/letsencrypt/",
+    "/etc/wireguard/",
     "/etc/ssl/private/",
     "/etc/pki/tls/private/",
     "/etc/sudoers.d/",
@@ -54,7 +62,7 @@ const BELOW: [&str; 6] = [
 ];
 
 /// Mostly in homes.
-const ANYWHERE: [&str; 17] = [
+const ANYWHERE: [&str; 29] = [
     "/.ssh/",
     "/.aws/",
     "/.gnupg/",
@@ -72,6 +80,18 @@ const ANYWHERE: [&str; 17] = [
     "/.cargo/credentials/",
     "/.cargo/credentials.toml/",
     "/.vault-token/",
+    "/.config/containers/auth.json/",
+    "/containers/auth.json/",
+    "/.dockercfg/",
+    "/.oci/",
+    "/.aliyun/",
+    "/.boto/",
+    "/.s3cfg/",
+    "/.config/doctl/",
+    "/.config/rclone/",
+    "/.terraform.d/credentials.tfrc.json/",
+    "/.password-store/",
+    "/.local/share/keyrings/",
 ];
 
 /// Whether a path is one under which credentials are kept. Reading them is
@@ -95,6 +115,21 @@ pub fn holds_credentials(directory: &str) -> bool {
     known.into_iter().any(|path| path.starts_with(&below))
         || below == "/etc/ssh/"
         || in_home(&below).is_some_and(|rest| ANYWHERE.iter().any(|part| part.starts_with(rest)))
+}
+
+/// Whether an absolute path in normal form is a directory of homes, or one.
+pub fn is_home(directory: &str) -> bool {
+    matches!(directory, "/home" | "/root")
+        || directory.strip_prefix("/home/").is_some_and(|name| !name.contains('/'))
+}
+
+/// Whether a path shows the inside of a process that it names by its number,
+/// or the whole memory: keys, environments and files of anybody.
+pub fn is_of_another_process(path: &str) -> bool {
+    let first = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next());
+    first.is_some_and(|name| {
+        name == "kcore" || !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())
+    })
 }
 
 /// What follows the home in a path, from its slash.
@@ -151,6 +186,9 @@ mod tests {
             "/home/a/.netrc",
             "/etc/ssh/ssh_host_ed25519_key",
             "/var/lib/effectgate/jobs",
+            "/var/lib/kubelet/pods/x/token",
+            "/run/user/1000/containers/auth.json",
+            "/home/a/.config/containers/auth.json",
         ] {
             assert!(is_credential_path(path.as_bytes()), "{path}");
         }

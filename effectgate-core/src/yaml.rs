@@ -53,12 +53,17 @@ fn characters(text: &str) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Characters that take no room, turn the text around it, or break lines for
-/// some readers only.
+/// Characters that take no room, look like a blank and are none, turn the text
+/// around it, or break lines for some readers only: those that Unicode has
+/// ignored by default (DerivedCoreProperties.txt, `Default_Ignorable_Code_Point`)
+/// but for the variation selectors of emoji, and the empty pattern of Braille.
 pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn broken(at: Pos, rule: &'static str, message: impl Into<String>, help: &'static str) -> Broken {

@@ -190,6 +190,16 @@ fn verdict_of(inputs: Vec<Input>) -> (Vec<u8>, Verdict) {
 }
 
 /// Parsed once: it takes longer than a case.
+#[test]
+fn a_digest_that_the_log_does_not_hold_is_a_doubt() {
+    let start = Input::Started(Box::new(manifest_started()));
+    let (log, _) =
+        verdict_of([vec![start, canary(), launched()], clean(), vec![finished()]].concat());
+    let pinned = format!("  - {{name: python3, sha256: {}}}\n", "a".repeat(64));
+    let policy = manifest_of(&MANIFEST.replace("  - python3\n", &pinned));
+    assert_eq!(again(&log, policy).0.verdict.verdict, Outcome::Indeterminate);
+}
+
 static STARTED: LazyLock<Started> = LazyLock::new(manifest_started);
 static OTHER: LazyLock<Policy> =
     LazyLock::new(|| manifest_of(&MANIFEST.replace("[src, vendor]", "[src]")));

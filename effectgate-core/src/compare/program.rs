@@ -155,10 +155,8 @@ impl<'a> Programs<'a> {
         } else if let Some(form) = programs::inline_form(&name, argv) {
             self.excepted("inline-program", arguments, form, key, findings);
         }
-        if let Some(module) = programs::module(&name, argv)
-            && programs::is_package_manager(module.split('.').next().unwrap_or_default())
-        {
-            self.manages(&module, arguments, key, findings);
+        if let Some(run) = programs::run_by_interpreter(&name, argv) {
+            self.manages(&run, arguments, key, findings);
         } else if programs::is_package_manager(&name) {
             self.manages(&name, binary, key, findings);
         }

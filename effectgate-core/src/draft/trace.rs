@@ -9,7 +9,7 @@ use crate::host;
 use crate::input::Bytes;
 use crate::path::{contains, normal};
 use crate::policy::is_base_env;
-use crate::programs::{basename, inline_form, is_package_manager, shell_name};
+use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
 use crate::trace::{self, Event, Extent, Flaw, Kind};
 
 /// Why a trace gives no draft.
@@ -109,8 +109,9 @@ impl Run<'_> {
         if let Some(form) = inline_form(&name, &byte_words(event)) {
             note(&mut self.used.shells, form, || because(form));
         }
-        if is_package_manager(&name) {
-            note(&mut self.used.package_managers, name, || because(binary));
+        let run = programs::run_by_interpreter(&name, &byte_words(event));
+        if let Some(manager) = run.or_else(|| is_package_manager(&name).then_some(name)) {
+            note(&mut self.used.package_managers, manager, || because(binary));
         }
         note(&mut self.used.programs, path, || because(binary));
     }

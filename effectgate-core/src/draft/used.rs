@@ -9,7 +9,7 @@ use crate::escape::escape;
 use crate::input::{Bytes, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
 use crate::judge::{self, Tables};
 use crate::path::{OF_KERNEL, contains};
-use crate::programs::{basename, inline_form, is_package_manager, shell_name};
+use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
 use crate::secret::is_credential_path;
 use crate::trace::Extent;
 
@@ -152,7 +152,9 @@ impl Used {
                 Because::new(at, who(), "was given its program by argument")
             });
         }
+        let run = programs::run_by_interpreter(&name, &exec.argv);
         let named = [name, basename(&exec.asked)].into_iter().find(|it| is_package_manager(it));
+        let named = named.or(run);
         if let Some(name) = named {
             let because = || Because::new(at, who(), format!("is {}", escape(&exec.asked)));
             note(&mut self.package_managers, name, because);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{Fields, Format, Key, Object, Shape, Syntax};
 use crate::fault::{Faults, quoted};
 use crate::tree::{Member, Node, Pos, Value};
+use crate::yaml::is_hidden;
 
 /// Every fault of form in a whole file.
 pub(super) fn root(root: &Node, format: &Format, faults: &mut Faults) {
@@ -179,6 +180,7 @@ impl Check<'_> {
             (Shape::Map(each), Value::Object(members)) => {
                 self.unique(members);
                 for member in members {
+                    self.characters(&member.key, member.at, path);
                     self.value(each, &member.value, &join(path, &member.key));
                 }
             }
@@ -208,13 +210,20 @@ impl Check<'_> {
             self.faults.add(at, "control", message, "remove it");
             return false;
         }
+        // Written as an escape, it is not in the file's own text.
+        if let Some(hidden) = text.chars().find(|c| is_hidden(*c)) {
+            let message =
+                format!("{path}: the character U+{:04X} cannot be seen", u32::from(hidden));
+            self.faults.add(at, "hidden-character", message, "remove it");
+            return false;
+        }
         true
     }
 }
 
 /// Whether a string has no fault of form but, perhaps, that it is blank.
 pub(super) fn usable(text: &str) -> bool {
-    text.len() <= LONGEST_TEXT && !text.contains(char::is_control)
+    text.len() <= LONGEST_TEXT && !text.contains(|c: char| c.is_control() || is_hidden(c))
 }
 
 impl Shape {

@@ -36,6 +36,9 @@ pub struct Started {
     pub roots: Vec<Root>,
     /// The files that the names of the policy's programs mean.
     pub binaries: Vec<Found>,
+    /// Those files have the digests that the policy lists. False where a log is
+    /// judged by another policy than it was written under: it holds none.
+    pub digests_hold: bool,
     /// Files and directories of the observer's own, resolved: its evidence.
     pub own: Vec<Bytes>,
     /// What each host of the policy resolved to, by its index there.

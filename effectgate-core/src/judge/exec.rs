@@ -49,7 +49,11 @@ fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
     let written = place.is_some_and(|place| place.rights.write);
     if let Some(entry) = entries(tables, binaries, exec).first().filter(|_| !written) {
         let key = Key { line: entry.line, ..binaries.key };
-        return Judgement::within_rule(Rule::written(&tables.started, key));
+        let rule = Rule::written(&tables.started, key);
+        if entry.value.sha256.is_some() && !tables.started.digests_hold {
+            return Judgement { rule, finding: Finding::Doubt(Doubt::DigestUnknown) };
+        }
+        return Judgement::within_rule(rule);
     }
     let not_listed = Rule::written(&tables.started, binaries.key);
     match place.filter(|place| place.rights.exec) {
@@ -81,16 +85,15 @@ struct Meant<'a> {
 }
 
 impl Meant<'_> {
-    /// A package manager, under its own name, as a script or as a module.
+    /// A package manager, under its own name or run by its interpreter.
     fn package_manager(&self, exec: &Exec) -> Option<ExecJudgement> {
         let asked = basename(&exec.asked);
         let named = || self.names.iter().chain([&asked]).any(|name| is_package_manager(name));
-        let module = || {
-            let mut modules =
-                self.names.iter().filter_map(|name| programs::module(name, &exec.argv));
-            modules.any(|module| is_package_manager(&module))
+        let run = || {
+            let mut names = self.names.iter();
+            names.any(|name| programs::run_by_interpreter(name, &exec.argv).is_some())
         };
-        (!self.tables.started.policy.changes_dependencies() && (named() || module()))
+        (!self.tables.started.policy.changes_dependencies() && (named() || run()))
             .then(|| self.violates("dependency_change", "a package manager"))
     }
 

@@ -58,6 +58,10 @@ fn basename(name: &str) -> Result<(), Bad> {
         let help = "write the basename; programs that the job builds belong below exec_roots";
         return Err(("binary-path", message, help));
     }
+    if programs::is_loader(name) {
+        let message = format!("{} is the loader: it runs any file that it can read", quoted(name));
+        return Err(("binary-name", message, "list the programs themselves"));
+    }
     let odd = |c: char| c.is_whitespace() || matches!(c, '*' | '?' | '$');
     if name.is_empty() || name == "." || name == ".." || name.contains(odd) {
         let message = format!("{} is no basename", quoted(name));

@@ -7,7 +7,7 @@ use crate::policy::Exception;
 use crate::programs;
 use crate::time;
 
-use super::identity::is_bot;
+use super::identity::{is_bot, is_same_person};
 
 pub(super) fn read(fields: Fields, today: &str, faults: &mut Faults) -> Vec<Exception> {
     let mut seen = Seen::default();
@@ -57,10 +57,10 @@ fn check_reviewers(fields: Fields, faults: &mut Faults) {
             faults.add(*at, "exception-reviewers", message, "name people");
         }
     }
-    let mut different: Vec<String> = names.iter().map(|(_, n)| n.trim().to_lowercase()).collect();
-    different.sort();
-    different.dedup();
-    if different.len() < 2 {
+    let different = names
+        .first()
+        .is_some_and(|(_, first)| names.iter().any(|(_, other)| !is_same_person(first, other)));
+    if !different {
         let message = "reviewers: fewer than two different people";
         faults.add(
             at,

@@ -1,5 +1,7 @@
 //! Who runs, and who answers for it.
 
+use unicode_security::skeleton;
+
 use crate::entries::Bad;
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
@@ -37,15 +39,69 @@ pub(super) fn owner(text: &str) -> Result<(), Bad> {
         let help = "review the file, then name the people or the team that answer for it";
         return Err(("owner-missing", message, help));
     }
-    if text.split([',', ' ', ';']).any(is_bot) {
+    if is_bot(text) {
         let message = format!("{} is a bot", quoted(text));
         return Err(("owner-bot", message, "name people or a team"));
     }
     Ok(())
 }
 
-/// Whether this is how bots are named where code is hosted.
+/// Whether a name is, or has in it, one as bots have where code is hosted.
 pub(super) fn is_bot(name: &str) -> bool {
-    let lower = name.trim().to_lowercase();
-    lower == "bot" || ["[bot]", "-bot", "_bot"].iter().any(|end| lower.ends_with(end))
+    let lower = name.to_lowercase();
+    let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '[' | ']');
+    lower.split(apart).any(|word| {
+        word == "bot" || ["[bot]", "-bot", "_bot"].iter().any(|end| word.ends_with(end))
+    })
+}
+
+/// Whether two names are one person's, as far as spelling tells: case, blanks,
+/// marks and letters that look alike do not make another one.
+pub(super) fn is_same_person(one: &str, other: &str) -> bool {
+    let same = |spelt: fn(&str) -> String| spelt(one) == spelt(other);
+    same(letters) || same(looks) || same(|name| looks(&name.to_lowercase()))
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+}
+
+/// What look-alikes share (Unicode Technical Standard 39, section 4).
+fn looks(name: &str) -> String {
+    letters(&skeleton(name).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_person_spelt_twice() {
+        for (one, other) in [
+            ("Kim Lee", "kim lee"),
+            ("Kim Lee", "Kim  Lee"),
+            ("Kim Lee", "Kim\u{a0}Lee"),
+            ("Kim Lee", "kim.lee"),
+            ("@kim", "Kim"),
+            ("Kim", "KIM\u{fe0f}"),
+            ("Zo\u{e9}", "Zoe\u{301}"),
+            ("Kim", "\u{ff2b}im"),
+            ("Kim", "\u{41a}im"),
+        ] {
+            assert!(is_same_person(one, other), "{one:?} {other:?}");
+        }
+        for (one, other) in [("Kim Lee", "Ana Sousa"), ("kim", "kin"), ("李明", "王明")] {
+            assert!(!is_same_person(one, other), "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn bots() {
+        for name in ["release-bot", "x, y[bot]", "(Release-Bot)", "ci_bot@example.com", "bot"] {
+            assert!(is_bot(name), "{name}");
+        }
+        for name in ["team-docs", "Abbot", "release-bot-owners", "Talbot", ""] {
+            assert!(!is_bot(name), "{name}");
+        }
+    }
 }

@@ -127,16 +127,14 @@ fn readable(text: &str) -> Result<String, Bad> {
         return relative(text);
     }
     let path = absolute(text)?;
-    let home = |path: &str| {
-        path == "/home"
-            || path == "/root"
-            || path.strip_prefix("/home/").is_some_and(|rest| !rest.contains('/'))
-    };
-    if home(&path) {
+    if secret::is_home(&path) {
         let message = format!("{} is a home", quoted(text));
         return Err(("read-root-home", message, "list the directory in it that is needed"));
     }
-    if secret::is_credential_path(path.as_bytes()) || secret::holds_credentials(&path) {
+    if secret::is_credential_path(path.as_bytes())
+        || secret::holds_credentials(&path)
+        || secret::is_of_another_process(&path)
+    {
         let message = format!("{} holds credentials", quoted(text));
         let help = "list the files that are needed; secrets for the job belong in mounted_secrets";
         return Err(("read-root-credentials", message, help));
@@ -146,9 +144,17 @@ fn readable(text: &str) -> Result<String, Bad> {
 
 fn secret_file(text: &str) -> Result<String, Bad> {
     let path = if text.starts_with('/') { absolute(text)? } else { relative(text)? };
-    if path == "." || text.ends_with('/') {
+    if path == "."
+        || text.ends_with('/')
+        || secret::is_home(&path)
+        || secret::holds_credentials(&path)
+    {
         let message = format!("{} is a directory", quoted(text));
         return Err(("secret-file", message, "list every file by its path"));
+    }
+    if ["/proc/", "/sys/"].iter().any(|top| path.starts_with(top)) {
+        let message = format!("{} is made up by the kernel", quoted(text));
+        return Err(("secret-file", message, "list the file in which the secret is mounted"));
     }
     Ok(path)
 }

@@ -62,6 +62,7 @@ pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
         home: opening.home,
         roots,
         binaries,
+        digests_hold: same_policy,
         own: opening.own,
         hosts,
         streams: opening.streams,

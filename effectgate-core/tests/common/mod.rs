@@ -171,6 +171,7 @@ pub fn started() -> Started {
             root(9, "/tmp/effectgate-3", None),
         ],
         binaries: vec![],
+        digests_hold: true,
         own: vec![],
         hosts: vec![vec!["192.0.2.1".parse().unwrap()], vec![]],
         streams: vec![Stream {

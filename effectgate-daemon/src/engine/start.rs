@@ -130,6 +130,7 @@ impl Work {
             home: spec.home.map(bytes),
             roots,
             binaries,
+            digests_hold: true,
             own,
             hosts: found.hosts,
             streams: spec.streams,

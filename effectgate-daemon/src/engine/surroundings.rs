@@ -173,9 +173,15 @@ fn usable(spec: &JobSpec, entry: &RootRule, real: &Path) -> Result<()> {
             workspace.display()
         );
     }
-    let secret = secret::is_credential_path(real.as_os_str().as_bytes());
+    if entry.key.name == "mounted_secrets" {
+        ensure!(meta.is_file(), "{} is no file: list every secret by its file", shown());
+        return Ok(());
+    }
+    let text = real.to_string_lossy();
     ensure!(
-        !secret || entry.key.name == "mounted_secrets",
+        !secret::is_credential_path(real.as_os_str().as_bytes())
+            && !secret::is_home(&text)
+            && !secret::holds_credentials(&text),
         "{} leads to {}, where credentials are kept: list the file in mounted_secrets, if the job must read it",
         shown(),
         real.display()

@@ -120,6 +120,7 @@ fn started(policy: Policy) -> Started {
         home: None,
         roots: roots.collect(),
         binaries: binaries.collect(),
+        digests_hold: true,
         own: Vec::new(),
         hosts: Vec::new(),
         streams: Vec::new(),
