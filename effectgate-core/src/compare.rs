@@ -101,17 +101,26 @@ pub enum Form {
 /// # Errors
 /// When the trace cannot be read. A trace that cannot be understood is a finding.
 pub fn compare(mut trace: impl BufRead, against: Against<'_>) -> io::Result<Comparison> {
-    let mut first = Vec::new();
-    trace.by_ref().take(FIRST).read_until(b'\n', &mut first)?;
+    let first = first_line(&mut trace)?;
     let whole = first.as_slice().chain(trace);
     if is_log(&first) { log::compare(whole, &against) } else { lines(whole, against) }
+}
+
+/// The first line of a trace or a log, by which they are told apart.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn first_line(trace: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    trace.take(FIRST).read_until(b'\n', &mut first)?;
+    Ok(first)
 }
 
 /// The comparison when there is no trace at all.
 pub fn without_trace(policy: &Policy, workspace: &str, today: &str) -> Comparison {
     let mut findings = Findings::new(policy);
     event::nothing_seen("trace-missing", "there is no trace", policy, &mut findings);
-    let mut comparison = Outcome::of(policy, workspace, today).with(findings);
+    let mut comparison = Comparison::unread(policy, workspace, today).with(findings);
     comparison.form = Form::None;
     comparison
 }
@@ -128,7 +137,7 @@ fn lines(whole: impl BufRead, against: Against<'_>) -> io::Result<Comparison> {
         event::nothing_seen("trace-empty", "the trace is empty", policy, &mut findings);
     }
     let ended = judge.end(&mut findings);
-    let mut comparison = Outcome::of(policy, workspace, today).with(findings);
+    let mut comparison = Comparison::unread(policy, workspace, today).with(findings);
     comparison.lines = lines;
     comparison.events = ended.events;
     comparison.first = ended.times.map(|(first, _)| time::format(first));
@@ -146,12 +155,10 @@ struct Ended {
     secrets: Scan,
 }
 
-/// A comparison before anything was read.
-struct Outcome(Comparison);
-
-impl Outcome {
-    fn of(policy: &Policy, workspace: &str, today: &str) -> Self {
-        Outcome(Comparison {
+impl Comparison {
+    /// Before anything was read.
+    fn unread(policy: &Policy, workspace: &str, today: &str) -> Self {
+        Comparison {
             schema: SCHEMA,
             holds: true,
             manifest: ManifestRef {
@@ -170,16 +177,14 @@ impl Outcome {
             counts: BTreeMap::new(),
             bounds: Bounds::unused(policy),
             secrets: Scan::default(),
-        })
+        }
     }
 
-    fn with(self, findings: Findings) -> Comparison {
+    fn with(self, findings: Findings) -> Self {
         let (findings, counts) = findings.into_parts();
-        Comparison { holds: counts.is_empty(), findings, counts, ..self.0 }
+        Comparison { holds: counts.is_empty(), findings, counts, ..self }
     }
-}
 
-impl Comparison {
     /// All that does not hold, listed or not.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()

@@ -69,11 +69,14 @@ impl<T: Clone + Eq + Hash> Seen<T> {
     }
 }
 
+/// Whether a policy can list an environment key of this name.
+pub(crate) fn is_env_name(text: &[u8]) -> bool {
+    text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        && text.first().is_some_and(|first| !first.is_ascii_digit())
+}
+
 pub(crate) fn env_name(text: &str) -> Result<String, Bad> {
-    let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !text.is_empty()
-        && !text.starts_with(|c: char| c.is_ascii_digit());
-    if !good {
+    if !is_env_name(text.as_bytes()) {
         let message = format!("{} is no environment key", quoted(text));
         let help = "write the exact name: letters, digits, `_`, no digit first; no value, no `*`";
         return Err(("env-name", message, help));

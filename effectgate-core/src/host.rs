@@ -57,6 +57,17 @@ impl Protocol {
     }
 }
 
+/// A host as a trace writes it, with `/udp` behind it, or `/tcp`; and its
+/// protocol by number, which is TCP where none is written.
+pub(crate) fn reached(text: &str) -> Result<(Host, u32), BadHost> {
+    let (plain, protocol) = match text.rsplit_once('/') {
+        Some((plain, "udp")) => (plain, Protocol::Udp),
+        Some((plain, "tcp")) => (plain, Protocol::Tcp),
+        _ => (text, Protocol::Tcp),
+    };
+    Ok((parse(plain)?, protocol.number()))
+}
+
 impl fmt::Display for HostName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,9 +2,11 @@
 //! kernel events, the host's answers, gaps, ends. The clock and the kernel
 //! stay outside; times are already Unix time.
 
+mod start;
+
 use std::net::IpAddr;
 
-use crate::policy::{Policy, Rights};
+pub use start::{Found, Root, Started, Stream};
 
 /// Nanoseconds since the Unix epoch, UTC.
 pub type UnixNanos = u64;
@@ -30,93 +32,6 @@ pub enum Input {
     Notice { job: JobId, ts: UnixNanos, notice: Notice },
     /// The job's end; gives its verdict and closes its log.
     Finished { job: JobId, ts: UnixNanos, exit: Option<Exit> },
-}
-
-/// How a job begins.
-#[derive(Clone, Debug)]
-pub struct Started {
-    pub job: JobId,
-    pub ts: UnixNanos,
-    /// Unix time minus boot time, nanoseconds, by which the observer turns the
-    /// kernel's times into `ts`. Process starts stay in boot time.
-    pub boot_offset: u64,
-    /// The name in records and file names.
-    pub name: String,
-    pub policy: Policy,
-    pub note: Option<crate::pin::ReviewNote>,
-    pub host: String,
-    pub kernel: String,
-    pub backend: Backend,
-    pub coverage: Coverages,
-    pub min_coverage: Coverage,
-    pub mode: Mode,
-    /// SHA-256 of the kernel object, lower-case hexadecimal.
-    pub programs: String,
-    pub argv: Vec<Bytes>,
-    /// The directory of the job's own cgroup, as an absolute path.
-    pub cgroup: String,
-    /// The directory that relative roots are relative to, resolved.
-    pub workspace: Option<Bytes>,
-    /// The home of the job's user, which profiles write as `~/`.
-    pub home: Option<Bytes>,
-    /// Roots as the kernel knows them, by the number in [`FileObject::root`].
-    pub roots: Vec<Root>,
-    /// The files that the names of the policy's programs mean.
-    pub binaries: Vec<Found>,
-    /// Those files have the digests that the policy lists. False where a log is
-    /// judged by another policy than it was written under: it holds none.
-    pub digests_hold: bool,
-    /// Files and directories of the observer's own, resolved: its evidence.
-    pub own: Vec<Bytes>,
-    /// What each host of the policy resolved to, by its index there.
-    pub hosts: Vec<Vec<IpAddr>>,
-    /// Files the job was handed as standard streams.
-    pub streams: Vec<Stream>,
-    /// Device numbers of the job's own terminal.
-    pub terminals: Vec<Device>,
-    /// Environment keys given to the job from outside, when known beforehand
-    /// (processes that were there already); a command started by `run` shows
-    /// its own at its first exec, as does whatever joins later.
-    pub env: Vec<Bytes>,
-    /// Processes that were in the cgroup already.
-    pub processes: Vec<Known>,
-}
-
-/// A root (a directory or, for reading, a file) held open by the daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
-    /// The number in [`FileObject::root`].
-    pub id: u32,
-    /// Resolved path.
-    pub path: Bytes,
-    /// Index in the policy's roots; `None` for the job's `TMPDIR`.
-    pub entry: Option<usize>,
-    /// What may be done below it: what its entry grants, and every root that
-    /// it lies below.
-    pub rights: Rights,
-}
-
-/// A file that the name of a listed program means, held open by the daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Index in the policy's programs.
-    pub entry: usize,
-    /// Resolved path.
-    pub path: Bytes,
-    /// As the kernel knows them, like those of a [`FileObject`].
-    pub dev: Device,
-    pub ino: u64,
-}
-
-/// A file that the job was handed as a standard stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stream {
-    pub dev: Device,
-    pub ino: u64,
-    /// It was handed over open for reading, and may be opened so again.
-    pub read: bool,
-    /// The same for writing.
-    pub write: bool,
 }
 
 /// A process that is known without having been seen to start.

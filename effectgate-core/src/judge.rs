@@ -14,6 +14,7 @@ use serde::Serialize;
 pub use env::{EnvJudgement, Origin, env};
 pub use exec::{ExecJudgement, exec};
 pub use file::file;
+pub(crate) use file::is_device;
 pub use guard::guard;
 pub use limit::limit;
 pub use net::{Listeners, NetJudgement, net};

@@ -8,6 +8,10 @@
 //!    for the log come out, and with the job's end its [`Verdict`].
 //! 3. [`replay::replay`] checks such a log and judges it again.
 //!
+//! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
+//! proposes one from a recorded run, [`compare`] holds a trace of an agent's
+//! harness against one, and [`packet`] is what follows from both.
+//!
 //! ```
 //! let text = br#"{
 //!   "envelope_id": "docs-v1", "allowed_roots": ["srv/repo"], "allowed_tools": [],
@@ -42,6 +46,7 @@ mod manifest;
 mod names;
 mod note;
 pub mod packet;
+mod path;
 pub mod pin;
 pub mod policy;
 pub mod process;

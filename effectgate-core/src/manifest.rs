@@ -15,6 +15,7 @@ use crate::fault::{Fault, Faults};
 use crate::form::{self, Fields};
 use crate::policy::{Agent, Entry, Key, Kind, Limit, Limits, List, Network, Policy};
 
+pub(crate) use binaries::is_basename;
 pub(crate) use keys::FORMAT;
 
 /// Reads a manifest of version 1 or 2. `today` is `YYYY-MM-DD`: exceptions
@@ -59,10 +60,8 @@ pub(crate) fn parse(file_name: &str, bytes: &[u8], today: &str) -> Result<Policy
         agent: Some(Box::new(Agent {
             version,
             owner,
-            extends: terms::extends(fields),
             dependency_change,
             servers: servers.servers,
-            mounted_secrets: roots.secrets,
             pins: terms::pins(fields, &mut faults),
             limits: limits(fields),
             min_coverage: terms::min_coverage(fields),

@@ -11,19 +11,19 @@ use crate::policy::Policy;
 use crate::time;
 
 pub const SCHEMA: &str = "effectgate.packet/v1";
-pub const CHECK_SCHEMA: &str = "effectgate.check/v1";
+const CHECK_SCHEMA: &str = "effectgate.check/v1";
 
 pub const MANIFEST: &str = "agent-egress.yml";
 pub const PIN: &str = "agent-egress.yml.sha256";
 pub const TRACE: &str = "trace.jsonl";
-pub const CHECK: &str = "check.json";
+const CHECK: &str = "check.json";
 pub const COMPARE: &str = "compare.json";
-pub const SECRETS: &str = "secrets.json";
-pub const BOUNDS: &str = "bounds.json";
+const SECRETS: &str = "secrets.json";
+const BOUNDS: &str = "bounds.json";
 pub const DIGESTS: &str = "MANIFEST.sha256";
 
 /// What somebody puts in.
-pub const GIVEN: [&str; 3] = [MANIFEST, PIN, TRACE];
+const GIVEN: [&str; 3] = [MANIFEST, PIN, TRACE];
 /// What follows from it.
 pub const DERIVED: [&str; 4] = [CHECK, COMPARE, SECRETS, BOUNDS];
 

@@ -105,6 +105,13 @@ pub fn shipped(name: &str) -> Option<Result<Profile, Vec<Fault>>> {
     Some(parse(&format!("policies/profiles/{name}.yml"), text.as_bytes()))
 }
 
+/// What a shipped profile and those that it extends let be read; nothing when
+/// none has this name.
+pub fn roots_of(name: &str) -> Vec<RootRule> {
+    // A test holds those that are shipped without faults.
+    roots(std::iter::once((name, 1)), &mut Faults::of(name))
+}
+
 /// What the named profiles let be read, and those that they extend, each
 /// once. With every name comes the manifest's line that asks for it.
 pub(crate) fn roots<'a>(

@@ -6,10 +6,9 @@ mod manager;
 mod pipe;
 mod wrapper;
 
-pub use inline::inline_form;
-pub(crate) use inline::is_interpreter;
+pub(crate) use inline::{inline_form, is_interpreter};
 pub(crate) use manager::run_by_interpreter;
-pub use pipe::pipes_into_shell;
+pub(crate) use pipe::pipes_into_shell;
 pub(crate) use wrapper::{is_wrapper, wrapped};
 
 /// Where programs are looked for that a policy lists by name, beside the
@@ -106,7 +105,7 @@ const PACKAGE_MANAGERS: [&str; 52] = [
 
 /// The shell that a program of this basename is; without its version
 /// (`ksh93`, `zsh-5.9`) and `.exe`.
-pub fn shell_name(basename: &str) -> Option<&'static str> {
+pub(crate) fn shell_name(basename: &str) -> Option<&'static str> {
     found(&SHELLS, basename)
 }
 
@@ -117,7 +116,7 @@ pub(crate) fn is_exceptional(what: &str) -> bool {
 
 /// Whether a program of this basename installs what others wrote; its version
 /// does not count (`pip3`, `pip3.11`).
-pub fn is_package_manager(basename: &str) -> bool {
+pub(crate) fn is_package_manager(basename: &str) -> bool {
     found(&PACKAGE_MANAGERS, basename).is_some()
 }
 

@@ -3,7 +3,8 @@
 
 use crate::input::UnixNanos;
 
-const SECOND: u64 = 1_000_000_000;
+/// Nanoseconds.
+pub const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400;
 
 /// `2025-01-31T12:00:00.000000000Z`.
@@ -36,7 +37,7 @@ pub fn parse(text: &str) -> Option<UnixNanos> {
 
 /// Reads any time of RFC 3339 (5.6), with any offset; digits behind the ninth
 /// of a second are cut off.
-pub fn rfc3339(text: &str) -> Option<UnixNanos> {
+pub(crate) fn rfc3339(text: &str) -> Option<UnixNanos> {
     const MINUTE: i64 = 60;
     let (day, rest) = text.split_at_checked(10)?;
     let (year, month, day) = read_day(day)?;
@@ -76,7 +77,7 @@ pub fn rfc3339(text: &str) -> Option<UnixNanos> {
 }
 
 /// Whether the text is a day that the calendar has, as `YYYY-MM-DD`.
-pub fn is_day(text: &str) -> bool {
+pub(crate) fn is_day(text: &str) -> bool {
     read_day(text).is_some()
 }
 

@@ -3,6 +3,7 @@
 //! It is read line by line, in constant memory, and strictly: what could be
 //! read in two ways, or left something out, is a flaw and no event.
 
+mod extent;
 mod line;
 mod raw;
 
@@ -10,6 +11,8 @@ use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use crate::input::UnixNanos;
+
+pub(crate) use extent::Extent;
 
 /// No line is longer (bytes).
 pub const LONGEST: usize = 1 << 20;

@@ -67,7 +67,6 @@ fn manifest() -> Policy {
         agent: Some(Box::new(Agent {
             version: 2,
             owner: "team".into(),
-            extends: vec![],
             dependency_change: false,
             exceptions: vec![Exception {
                 allows: "bash".into(),
@@ -82,7 +81,6 @@ fn manifest() -> Policy {
                 digest: DIGEST.into(),
                 line: 31,
             }],
-            mounted_secrets: vec![],
             pins: vec![],
             limits: Limits {
                 max_steps: limit("max_steps", 4),

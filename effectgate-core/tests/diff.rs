@@ -131,7 +131,11 @@ fn what_is_more_and_what_is_not() {
         (
             "a mounted secret",
             same,
-            |p| agent(p).mounted_secrets.push("src/key".into()),
+            |p| {
+                let key = Key { name: "mounted_secrets", line: 9 };
+                let root = rule("src/key", Rights::READ, false, 9);
+                p.roots.entries.push(RootRule { key, ..root });
+            },
             &[Kind::MountedSecret],
         ),
         (

@@ -148,7 +148,7 @@ fn a_manifest_says_from_what_each_entry_follows() {
 fn profiles_are_chosen_and_roots_cut_as_asked() {
     let known = |name: &str, read: &[&str], search: &[&str]| {
         let bytes = |all: &[&str]| all.iter().map(|it| it.as_bytes().to_vec()).collect();
-        Known { name: name.into(), read: bytes(read), search: bytes(search) }
+        Known::new(name, bytes(read), bytes(search))
     };
     let profiles = [
         known("base-linux", &["/etc/ld.so.cache"], &[]),
@@ -201,7 +201,7 @@ const TRACE: &str = r#"{"ts":"2026-11-01T10:00:00Z","type":"mcp_server","name":"
 #[test]
 fn a_trace_passes_under_its_draft() {
     use effectgate_core::compare::{Against, compare};
-    let draft = of_trace(TRACE.as_bytes(), b"/srv/work").unwrap().manifest(&wanted(true));
+    let draft = of_trace(TRACE.as_bytes(), "/srv/work").unwrap().manifest(&wanted(true));
     assert!(draft.left_out.is_empty(), "{draft:?}");
     let policy = policy::parse("d.yml", draft.text.as_bytes(), DAY)
         .unwrap_or_else(|faults| panic!("{faults:?}\n{}", draft.text));
@@ -218,9 +218,9 @@ fn what_cannot_be_read_gives_no_draft() {
     for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
         assert!(of_log(&whole[..cut]).is_err(), "{cut}");
     }
-    assert!(matches!(of_trace(&b""[..], b"/srv"), Err(TraceError::Empty)));
+    assert!(matches!(of_trace(&b""[..], "/srv"), Err(TraceError::Empty)));
     let broken = TRACE.replace("\"step\":2", "\"step\":0");
-    assert!(matches!(of_trace(broken.as_bytes(), b"/srv"), Err(TraceError::Flaw { line: 5, .. })));
+    assert!(matches!(of_trace(broken.as_bytes(), "/srv"), Err(TraceError::Flaw { line: 5, .. })));
 }
 
 proptest! {

@@ -1,10 +1,13 @@
 //! The command line (a contract: other tools rely on it).
 
+mod values;
+
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
-use crate::exit::{self, Failure};
+use values::duration;
+pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
 
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
@@ -19,44 +22,6 @@ pub struct Cli {
     pub format: Wanted,
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// How the user wants a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Wanted {
-    /// For people
-    Text,
-    /// One JSON document
-    Json,
-    /// SARIF 2.1.0, for pull requests: what check, compare and diff find
-    Sarif,
-}
-
-/// How a result is printed that names no places in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Text,
-    Json,
-}
-
-impl Wanted {
-    /// For the commands whose results name no places in files.
-    ///
-    /// # Errors
-    /// When SARIF is wanted of them.
-    pub fn plain(self) -> Result<Format, Failure> {
-        match self {
-            Wanted::Text => Ok(Format::Text),
-            Wanted::Json => Ok(Format::Json),
-            Wanted::Sarif => Err(Failure {
-                code: exit::USAGE,
-                error: anyhow::anyhow!(
-                    "--format sarif tells what check, compare and diff find; \
-                     write --format text or --format json here"
-                ),
-            }),
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -351,65 +316,6 @@ pub enum JobCommand {
     List,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    Observe,
-    Kill,
-    Enforce,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
-    /// The best one that works here
-    Auto,
-    Lsm,
-    Fentry,
-    Tracepoint,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MinCoverage {
-    Argument,
-    Object,
-}
-
-impl From<Backend> for Option<effectgate_core::input::Backend> {
-    fn from(backend: Backend) -> Self {
-        use effectgate_core::input::Backend as B;
-        match backend {
-            Backend::Auto => None,
-            Backend::Lsm => Some(B::Lsm),
-            Backend::Fentry => Some(B::Fentry),
-            Backend::Tracepoint => Some(B::TracePoint),
-        }
-    }
-}
-
-impl From<MinCoverage> for effectgate_core::input::Coverage {
-    fn from(coverage: MinCoverage) -> Self {
-        match coverage {
-            MinCoverage::Argument => Self::Argument,
-            MinCoverage::Object => Self::Object,
-        }
-    }
-}
-
-/// A whole number of seconds, minutes or hours.
-fn duration(text: &str) -> Result<Duration, String> {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number = text.strip_suffix(unit).unwrap_or(text);
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("write a whole number and s, m or h, such as 90s".to_owned()),
-    };
-    match number.parse::<u64>().ok().and_then(|n| n.checked_mul(seconds)) {
-        None | Some(0) => Err(format!("{text} is no time that can pass")),
-        Some(seconds) => Ok(Duration::from_secs(seconds)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -419,14 +325,5 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
-        for bad in ["", "5", "s", "0s", "-1s", "1.5m", "5 m", "99999999999999999999h", "5d"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 }

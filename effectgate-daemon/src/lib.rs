@@ -2,6 +2,7 @@
 //! metrics. The binary is a thin wrapper around [`commands::dispatch`].
 
 pub mod cli;
+mod clock;
 pub mod commands;
 pub mod diagnose;
 pub mod engine;

@@ -3,12 +3,11 @@
 use serde::Serialize;
 
 use super::findings::Findings;
-use crate::input::UnixNanos;
 use crate::policy::{Limit, Policy};
-use crate::trace::{Event, Kind};
+use crate::time::SECOND;
+use crate::trace::{Event, Extent};
 
 pub const SCHEMA: &str = "effectgate.bounds/v1";
-const SECOND: u64 = 1_000_000_000;
 
 /// Each limit, and what was used of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,42 +54,21 @@ impl Bounds {
 /// Counts while a trace is being read.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    pub events: u64,
-    pub times: Option<(UnixNanos, UnixNanos)>,
-    steps: u64,
-    step: Option<u64>,
-    calls: u64,
-    most_calls: u64,
+    pub extent: Extent,
     /// Where a limit was first exceeded: events, steps, seconds, calls.
     exceeded: [Option<u64>; 4],
 }
 
 impl Counts {
     pub fn event(&mut self, line: u64, event: &Event<'_>, policy: &Policy) {
-        self.events += 1;
-        let first = self.times.map_or(event.ts, |(first, _)| first);
-        self.times = Some((first, event.ts));
-        // A step with a number is new when its number is: one that says that it
-        // begins again does not win another round of calls.
-        let new = match event.step {
-            Some(_) => event.step > self.step || self.step.is_none(),
-            None => event.kind == Kind::Step,
-        };
-        if new {
-            self.step = event.step.or(self.step);
-            self.steps += 1;
-            self.calls = 0;
-        }
-        if event.kind == Kind::ToolCall {
-            self.calls += 1;
-            self.most_calls = self.most_calls.max(self.calls);
-        }
+        self.extent.event(event);
+        let extent = &self.extent;
         let Some([steps, seconds, calls]) = limits(policy) else { return };
         let used = [
-            (self.events, steps),
-            (self.steps, steps),
-            ((event.ts - first).div_ceil(SECOND), seconds),
-            (self.calls, calls),
+            (extent.events, steps),
+            (extent.steps, steps),
+            (extent.nanos().div_ceil(SECOND), seconds),
+            (extent.calls, calls),
         ];
         for (exceeded, (used, limit)) in self.exceeded.iter_mut().zip(used) {
             if used > limit.value {
@@ -103,12 +81,13 @@ impl Counts {
     pub fn end(&self, policy: &Policy, findings: &mut Findings) -> Bounds {
         let Some(limits) = limits(policy) else { return Bounds::unused(policy) };
         let [by_events, by_steps, by_time, by_calls] = self.exceeded;
-        let seconds = self.times.map_or(0, |(first, last)| (last - first).div_ceil(SECOND));
+        let extent = &self.extent;
+        let seconds = extent.nanos().div_ceil(SECOND);
         // A trace that knows no steps has one in each event.
-        let (steps, by_steps, calls, by_calls) = if self.steps > 0 {
-            (self.steps, by_steps, self.most_calls, by_calls)
+        let (steps, by_steps, calls, by_calls) = if extent.steps > 0 {
+            (extent.steps, by_steps, extent.most_calls, by_calls)
         } else {
-            (self.events, by_events, self.most_calls.min(1), None)
+            (extent.events, by_events, extent.most_calls.min(1), None)
         };
         let used = [steps, seconds, calls];
         let rules = ["max-steps", "max-wall-clock", "max-tool-calls-per-step"];

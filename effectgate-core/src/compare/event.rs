@@ -56,8 +56,8 @@ impl<'a> Judge<'a> {
 
     pub fn end(self, findings: &mut Findings) -> Ended {
         Ended {
-            events: self.counts.events,
-            times: self.counts.times,
+            events: self.counts.extent.events,
+            times: self.counts.extent.times,
             bounds: self.counts.end(self.policy, findings),
             secrets: self.secrets,
         }

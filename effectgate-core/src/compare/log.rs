@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use super::bounds::Bounds;
 use super::findings::Findings;
-use super::{Against, Comparison, Form, Outcome};
+use super::{Against, Comparison, Form};
 use crate::input::Class;
 use crate::policy::Policy;
 use crate::record;
 use crate::replay::{ReplayError, Replayed, replay};
 use crate::time;
-use crate::verdict;
+use crate::verdict::{self, Outcome};
 
 /// Whether a first line opens such a log.
 pub fn is_log(line: &[u8]) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
                 (error.to_string(), "take the log as it was written; what is missing is missing")
             });
             let mut comparison =
-                Outcome::of(policy, against.workspace, against.today).with(findings);
+                Comparison::unread(policy, against.workspace, against.today).with(findings);
             comparison.form = Form::EventLog;
             return Ok(comparison);
         }
@@ -63,22 +63,22 @@ pub(super) fn compare(log: impl BufRead, against: &Against<'_>) -> io::Result<Co
         });
     }
     let bounds = bounds(policy, verdict, &mut findings);
-    let mut comparison = Outcome::of(policy, against.workspace, against.today).with(findings);
+    let mut comparison =
+        Comparison::unread(policy, against.workspace, against.today).with(findings);
     comparison.form = Form::EventLog;
     comparison.lines = verdict.log.records;
     comparison.events = verdict.log.records;
     comparison.first = Some(verdict.started.clone());
     comparison.last = Some(verdict.ended.clone());
     comparison.bounds = bounds;
-    comparison.holds &= verdict.verdict == verdict::Outcome::Pass;
+    comparison.holds &= verdict.verdict == Outcome::Pass;
     Ok(comparison)
 }
 
 /// The kernel sees no steps and no tool calls, but the time that passed.
 fn bounds(policy: &Policy, verdict: &verdict::Verdict, findings: &mut Findings) -> Bounds {
-    const SECOND: u64 = 1_000_000_000;
     let times = time::parse(&verdict.started).zip(time::parse(&verdict.ended));
-    let seconds = times.map_or(0, |(start, end)| end.saturating_sub(start).div_ceil(SECOND));
+    let seconds = times.map_or(0, |(start, end)| end.saturating_sub(start).div_ceil(time::SECOND));
     let stopped = verdict.violations.iter().any(|one| one.class == Class::Limit);
     let limit = policy.agent.as_ref().map(|agent| &agent.limits.max_wall_clock_sec);
     if let Some(limit) = limit.filter(|limit| !stopped && seconds > limit.value) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::findings::{Findings, shown};
+use crate::path::{contains, normal};
 use crate::policy::{Key, Policy, RootRule};
 
 /// Directories whose answer is kept.
@@ -82,48 +83,4 @@ impl<'a> Places<'a> {
 fn is_foreign(path: &str) -> bool {
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     path.starts_with('~') || path.contains('\\') || drive
-}
-
-/// A path below `base`, or an absolute one, without `.`, `..` and repeated slashes.
-pub(super) fn normal(base: &str, path: &str) -> String {
-    let base = if path.starts_with('/') { "" } else { base };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in base.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            // Above the root is the root.
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
-}
-
-/// The directory itself, or anything below it; both in normal form.
-pub(super) fn contains(root: &str, path: &str) -> bool {
-    let rest = path.strip_prefix(root.trim_end_matches('/'));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn normal_form() {
-        for (base, path, want) in [
-            ("/w", ".", "/w"),
-            ("/w", "a//b/./c/", "/w/a/b/c"),
-            ("/w", "a/../../x", "/x"),
-            ("/w", "../../../..", "/"),
-            ("/w", "/etc", "/etc"),
-            ("/", "/", "/"),
-        ] {
-            assert_eq!(normal(base, path), want);
-        }
-        assert!(contains("/", "/x") && contains("/w", "/w") && contains("/w", "/w/x"));
-        assert!(!contains("/w", "/wx") && !contains("/w/x", "/w"));
-    }
 }

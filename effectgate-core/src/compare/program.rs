@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::findings::{Findings, shown};
-use super::place::{Places, contains, normal};
+use super::place::Places;
+use crate::path::{contains, normal};
 use crate::policy::{Key, Policy};
 use crate::programs;
 use crate::trace::Event;
@@ -173,7 +174,7 @@ impl<'a> Programs<'a> {
     }
 
     fn fetched(&self, line: u64, argv: &[&str], findings: &mut Findings) {
-        if self.changes_dependencies() || !programs::pipes_into_shell(argv) {
+        if self.policy.changes_dependencies() || !programs::pipes_into_shell(argv) {
             return;
         }
         findings.add("pipe-into-shell", (Some(line), Some("argv")), self.binaries(), || {
@@ -189,7 +190,7 @@ impl<'a> Programs<'a> {
         key: Option<Key>,
         findings: &mut Findings,
     ) {
-        if !self.changes_dependencies() {
+        if !self.policy.changes_dependencies() {
             findings.add("package-manager", at, key, || {
                 let message = format!("{} changes what is installed", shown(what));
                 (message, "write dependency_change: true where the change is about dependencies")
@@ -220,10 +221,6 @@ impl<'a> Programs<'a> {
             };
             (message, "run the program itself, or write an exception with two reviewers")
         });
-    }
-
-    fn changes_dependencies(&self) -> bool {
-        self.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
     }
 
     /// The line of this program, or that of the list.

@@ -4,9 +4,6 @@ use super::findings::{Findings, shown};
 use crate::host;
 use crate::policy::{HostName, Network, Policy};
 
-const TCP: u32 = 6;
-const UDP: u32 = 17;
-
 /// Adds a finding when the host is not listed. `host` is `name[:port]`, with
 /// `/tcp` or `/udp` behind it where that matters; without, it is TCP.
 pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findings) {
@@ -15,12 +12,7 @@ pub(super) fn judge(line: u64, host: &str, policy: &Policy, findings: &mut Findi
         Network::Deny => policy.network_key,
         Network::Allowlist => policy.hosts.key,
     };
-    let (plain, protocol) = match host.rsplit_once('/') {
-        Some((plain, "tcp")) => (plain, TCP),
-        Some((plain, "udp")) => (plain, UDP),
-        _ => (host, TCP),
-    };
-    let parsed = match host::parse(plain) {
+    let (parsed, protocol) = match host::reached(host) {
         Ok(parsed) => parsed,
         Err(bad) => {
             findings.add("host-spelling", at, None, || {

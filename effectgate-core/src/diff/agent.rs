@@ -2,6 +2,7 @@
 //! strictly it is held.
 
 use super::programs::short;
+use super::roots::is_mounted_secret;
 use super::{Change, Kind};
 use crate::input::Coverage;
 use crate::policy::{Agent, Kind as Format, Limit, OnLoss, OnViolation, Policy, Reached, Server};
@@ -25,7 +26,7 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
     match after {
         Some(after) => {
             servers(before, after, found);
-            mounted_secrets(before, after, new, found);
+            mounted_secrets(old, new, found);
         }
         None if !before.servers.is_empty() => {
             let act = "use MCP servers whatever their digests, since none is held";
@@ -204,16 +205,16 @@ fn how(reached: &Reached) -> String {
     }
 }
 
-fn mounted_secrets(old: &Agent, new: &Agent, policy: &Policy, found: &mut Vec<Change>) {
-    for secret in &new.mounted_secrets {
-        if !old.mounted_secrets.contains(secret) {
-            let root = policy
-                .roots
-                .entries
-                .iter()
-                .find(|root| root.path == *secret && root.key.name == "mounted_secrets");
-            let act = format!("read the secret mounted at {secret}");
-            found.push(Change::new(Kind::MountedSecret, secret, root.map(|it| it.key.line), act));
+fn mounted_secrets(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
+    let had = |path: &str| {
+        let mut secrets = old.roots.entries.iter().filter(|root| is_mounted_secret(root));
+        secrets.any(|root| root.path == path)
+    };
+    for root in new.roots.entries.iter().filter(|root| is_mounted_secret(root)) {
+        let path = &root.path;
+        if !had(path) {
+            let act = format!("read the secret mounted at {path}");
+            found.push(Change::new(Kind::MountedSecret, path, Some(root.key.line), act));
         }
     }
 }

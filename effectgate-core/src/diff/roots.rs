@@ -1,6 +1,7 @@
 //! Roots: by containment, each right for itself.
 
 use super::{Change, Kind};
+use crate::path;
 use crate::policy::{Policy, Rights, RootRule};
 
 pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
@@ -25,7 +26,7 @@ pub(super) fn grants(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
 }
 
 /// What a root of the agent's mounted secrets is told by.
-fn is_mounted_secret(root: &RootRule) -> bool {
+pub(super) fn is_mounted_secret(root: &RootRule) -> bool {
     root.key.name == "mounted_secrets"
 }
 
@@ -64,7 +65,7 @@ pub(super) fn contains(root: &str, path: &str) -> bool {
     if root == "." {
         return !path.starts_with('/') && !path.starts_with("~/");
     }
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path::contains(root, path)
 }
 
 fn missing(root: &RootRule, had: Rights, asked: Rights) -> Vec<(Kind, String)> {

@@ -8,13 +8,14 @@ use serde_json::Value;
 use super::places::cut;
 use super::used::{Reached, Used};
 use super::{Because, Draft, Wanted, note};
+use crate::entries::is_env_name;
 
 impl Used {
     /// The smallest envelope under which this run passes.
     pub fn envelope(&self, wanted: &Wanted<'_>) -> Draft {
         let mut left_out = self.left_out();
         let mut roots = self.writes.smallest(&self.passing, |path| match wanted.root_depth {
-            Some(depth) if super::places::contains(wanted.workspace, path) => {
+            Some(depth) if crate::path::contains(wanted.workspace, path) => {
                 cut(path, wanted.workspace, depth)
             }
             Some(depth) => cut(path, b"/", depth),
@@ -77,8 +78,7 @@ impl Used {
     pub(super) fn keys(&self, left_out: &mut Vec<String>) -> Vec<(String, Because)> {
         let mut keys = Vec::new();
         for (name, because) in &self.env {
-            let good = name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                && name.first().is_some_and(|first| !first.is_ascii_digit());
+            let good = is_env_name(name);
             let name = crate::escape::escape(name);
             if good {
                 keys.push((name, because.clone()));

@@ -1,15 +1,19 @@
 //! A draft in the form of a manifest, version 2.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::places::{Places, contains, cut, parent, writable};
-use super::used::{Reached, Steps, Used};
+use super::places::{Places, cut, parent, writable};
+use super::used::{Reached, Used};
 use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
+use crate::manifest::is_basename;
+use crate::path::{SHARED, contains};
 use crate::policy::Protocol;
 use crate::programs::{SEARCH_PATH, basename};
+use crate::time::SECOND;
+use crate::trace::Extent;
 
 const HEAD: &str = "\
 A draft from a recorded run: it lists what that run used, and nothing else.
@@ -18,9 +22,6 @@ refuses it until its owner is named and every exception has two reviewers.";
 
 /// What stands for what people write.
 const TRIAL: &str = "trial";
-
-/// Nanoseconds.
-const SECOND: u64 = 1_000_000_000;
 
 impl Used {
     /// The smallest manifest under which this run passes.
@@ -80,19 +81,19 @@ impl Used {
     fn limits(&self, yaml: &mut Yaml) {
         let seconds = self.nanos.div_ceil(SECOND).max(1);
         let limit = (2 * seconds).next_multiple_of(60);
-        let (steps, why) = match self.steps {
+        let (steps, why) = match self.extent {
             None => (1, "a log knows of no steps".to_owned()),
-            Some(Steps { steps: 0, events, .. }) => {
+            Some(Extent { steps: 0, events, .. }) => {
                 (2 * events, format!("the trace has {events} events and no steps; twice that"))
             }
-            Some(Steps { steps, .. }) => (2 * steps, format!("it took {steps} steps; twice that")),
+            Some(Extent { steps, .. }) => (2 * steps, format!("it took {steps} steps; twice that")),
         };
         yaml.plain("max_steps", steps, Some(&why));
         let why = format!("it took {seconds} seconds; twice that, in whole minutes");
         yaml.plain("max_wall_clock_sec", limit, Some(&why));
-        let (calls, why) = match self.steps {
+        let (calls, why) = match self.extent {
             None => (1, "a log knows of no tool calls".to_owned()),
-            Some(Steps { most_calls, .. }) => {
+            Some(Extent { most_calls, .. }) => {
                 ((2 * most_calls).max(1), format!("there were up to {most_calls}; twice that"))
             }
         };
@@ -176,10 +177,12 @@ impl Plan {
         let keys = used.keys(&mut plan.left_out);
         plan.env =
             keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
-        // Protocols that a manifest cannot name are one entry.
-        let mut seen = BTreeSet::new();
-        let hosts = used.hosts.iter().map(|(host, because)| (entry(host), because.to_string()));
-        plan.hosts = hosts.filter(|(entry, _)| seen.insert(entry.clone())).collect();
+        // Protocols that a manifest cannot name make one entry.
+        let mut hosts: BTreeMap<String, Because> = BTreeMap::new();
+        for (reached, because) in &used.hosts {
+            note(&mut hosts, entry(reached), || because.clone());
+        }
+        plan.hosts = hosts.into_iter().map(|(host, why)| (host, why.to_string())).collect();
         plan
     }
 
@@ -228,7 +231,7 @@ impl Plan {
                 self.left_out.push(format!("{}: {why} ({because})", escape(path)));
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
-            } else if writable(path) && nameable(&basename(path)) {
+            } else if writable(path) && is_basename(&basename(path)) {
                 // A trace may know no more than its name.
                 let off =
                     |path: &[u8]| !SEARCH_PATH.iter().any(|dir| dir.as_bytes() == parent(path));
@@ -254,14 +257,8 @@ fn relative(path: &str, wanted: &Wanted<'_>) -> String {
     if rest.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&rest).into_owned() }
 }
 
-/// Whether a manifest can list a program of this name.
-fn nameable(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(char::is_whitespace)
-}
-
 /// Why a file outside the workspace cannot be a root for reading.
 fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
-    let shared = [&b"/tmp"[..], b"/var/tmp", b"/dev/shm"];
     let process = path.strip_prefix(b"/proc/").and_then(|rest| rest.first());
     if !writable(path) {
         return Some("no policy can write its name");
@@ -269,7 +266,7 @@ fn unnameable(used: &Used, path: &[u8]) -> Option<&'static str> {
     if path == b"/" {
         return Some("no root may be the whole file system");
     }
-    if shared.iter().any(|dir| contains(dir, path)) {
+    if SHARED.iter().any(|dir| contains(*dir, path)) {
         return Some("it lies in a directory that everybody shares");
     }
     if process.is_some_and(u8::is_ascii_digit) || used.passing.is_one(path) {

@@ -122,11 +122,6 @@ pub(super) fn parent(path: &[u8]) -> &[u8] {
     }
 }
 
-/// The directory itself, or anything below it.
-pub(super) fn contains(root: &[u8], path: &[u8]) -> bool {
-    root == b"/" || path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-}
-
 /// The first components of a path below `base`.
 pub(super) fn cut(path: &[u8], base: &[u8], depth: usize) -> Bytes {
     let Some(rest) = path.strip_prefix(base) else { return path.to_vec() };

@@ -1,8 +1,11 @@
 //! Which of the known profiles a run needs.
 
+use std::collections::HashSet;
+
 use super::Because;
-use super::places::{Places, contains};
+use super::places::Places;
 use crate::input::Bytes;
+use crate::judge::ancestors;
 
 /// What every program needs.
 const BASE: &str = "base-linux";
@@ -13,18 +16,24 @@ const BASE: &str = "base-linux";
 pub struct Known {
     pub name: String,
     /// Directories and files that it lets be read.
-    pub read: Vec<Bytes>,
+    read: HashSet<Bytes>,
     /// Directories in which it looks for listed programs.
-    pub search: Vec<Bytes>,
+    search: HashSet<Bytes>,
 }
 
 impl Known {
+    /// `search` are directories that may be read as well.
+    pub fn new(name: &str, read: Vec<Bytes>, search: Vec<Bytes>) -> Known {
+        let read = read.into_iter().chain(search.iter().cloned()).collect();
+        Known { name: name.to_owned(), read, search: search.into_iter().collect() }
+    }
+
     pub(super) fn covers(&self, path: &[u8]) -> bool {
-        self.read.iter().chain(&self.search).any(|root| contains(root, path))
+        ancestors(path).any(|above| self.read.contains(above))
     }
 
     pub(super) fn searches(&self, directory: &[u8]) -> bool {
-        self.search.iter().any(|own| own == directory)
+        self.search.contains(directory)
     }
 }
 
@@ -55,10 +64,11 @@ pub(super) fn choose<'a>(
         }
         let count = |known: &Known| left.iter().filter(|need| need.met(known)).count();
         // Of two that cover as much, the one that gives less.
-        next = all
-            .iter()
-            .filter(|known| count(known) > 0)
-            .max_by_key(|known| (count(known), std::cmp::Reverse(known.read.len())));
+        let counted = all.iter().map(|known| (count(known), known));
+        next = counted
+            .filter(|(count, _)| *count > 0)
+            .max_by_key(|(count, known)| (*count, std::cmp::Reverse(known.read.len())))
+            .map(|(_, known)| known);
         if next.is_none() {
             return chosen;
         }

@@ -3,18 +3,14 @@
 
 use std::io::{self, BufRead};
 
-use super::places::contains;
-use super::used::{Reached, Server, Steps, Used};
+use super::used::{Reached, Server, Used};
 use super::{Because, note};
 use crate::host;
 use crate::input::Bytes;
+use crate::path::{contains, normal};
 use crate::policy::is_base_env;
 use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
-use crate::trace::{self, Event, Flaw, Kind};
-
-/// `IPPROTO_TCP`, `IPPROTO_UDP`.
-const TCP: u32 = 6;
-const UDP: u32 = 17;
+use crate::trace::{self, Event, Extent, Flaw, Kind};
 
 /// Why a trace gives no draft.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +28,8 @@ pub enum TraceError {
 ///
 /// # Errors
 /// [`TraceError`]: what cannot be understood cannot be allowed.
-pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceError> {
-    let mut run = Run {
-        workspace,
-        used: Used::default(),
-        first: None,
-        steps: Steps::default(),
-        step: None,
-        calls: 0,
-    };
+pub fn of_trace(trace: impl BufRead, workspace: &str) -> Result<Used, TraceError> {
+    let mut run = Run { workspace, used: Used::default(), extent: Extent::default() };
     let mut flaw: Option<(u64, Flaw)> = None;
     let lines = trace::read(trace, |line, seen| match seen {
         Ok(event) => run.event(line, &event),
@@ -54,25 +43,22 @@ pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceErro
     if lines == 0 {
         return Err(TraceError::Empty);
     }
-    let used = Used { steps: Some(run.steps), ..run.used };
+    let used = Used { nanos: run.extent.nanos(), extent: Some(run.extent), ..run.used };
     Ok(used)
 }
 
 struct Run<'a> {
-    workspace: &'a [u8],
+    workspace: &'a str,
     used: Used,
-    first: Option<u64>,
-    steps: Steps,
-    step: Option<u64>,
-    calls: u64,
+    extent: Extent,
 }
 
 impl Run<'_> {
     fn event(&mut self, line: u64, event: &Event<'_>) {
-        self.bounds(event);
+        self.extent.event(event);
         let because = |did: String| Because::new(line, event.name.clone(), did);
         if let Some(cwd) = &event.cwd {
-            let place = self.place(cwd.as_bytes());
+            let place = self.place(cwd);
             if contains(self.workspace, &place) {
                 self.used.listed.want(&place, || because("worked there".into()));
             } else {
@@ -110,29 +96,9 @@ impl Run<'_> {
         }
     }
 
-    /// As `compare` counts them.
-    fn bounds(&mut self, event: &Event<'_>) {
-        let first = *self.first.get_or_insert(event.ts);
-        self.used.nanos = event.ts.saturating_sub(first);
-        self.steps.events += 1;
-        let new = match event.step {
-            Some(_) => event.step > self.step,
-            None => event.kind == Kind::Step,
-        };
-        if new {
-            self.step = event.step.or(self.step);
-            self.steps.steps += 1;
-            self.calls = 0;
-        }
-        if event.kind == Kind::ToolCall {
-            self.calls += 1;
-            self.steps.most_calls = self.steps.most_calls.max(self.calls);
-        }
-    }
-
     fn program(&mut self, line: u64, event: &Event<'_>, binary: &str) {
         let path = match binary.contains('/') {
-            true => self.place(binary.as_bytes()),
+            true => self.place(binary),
             false => binary.as_bytes().to_vec(),
         };
         let because = |did: &str| Because::new(line, event.name.clone(), format!("ran {did}"));
@@ -151,14 +117,9 @@ impl Run<'_> {
     }
 
     fn host(&mut self, line: u64, event: &Event<'_>, text: &str) {
-        let (plain, protocol) = match text.rsplit_once('/') {
-            Some((plain, "udp")) => (plain, UDP),
-            Some((plain, "tcp")) => (plain, TCP),
-            _ => (text, TCP),
-        };
         let because = || Because::new(line, event.name.clone(), format!("reached {text}"));
-        match host::parse(plain) {
-            Ok(host) => {
+        match host::reached(text) {
+            Ok((host, protocol)) => {
                 let port = host.port.unwrap_or_default();
                 let reached = Reached { host: host.name.to_string(), port, protocol };
                 note(&mut self.used.hosts, reached, because);
@@ -181,20 +142,8 @@ impl Run<'_> {
     }
 
     /// Absolute and in normal form; links are not known here.
-    fn place(&self, path: &[u8]) -> Bytes {
-        let whole = [self.workspace, b"/", path].concat();
-        let from = if path.starts_with(b"/") { path } else { &whole };
-        let mut parts: Vec<&[u8]> = Vec::new();
-        for part in from.split(|byte| *byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => {
-                    parts.pop();
-                }
-                part => parts.push(part),
-            }
-        }
-        [b"/".as_slice(), &parts.join(&b'/')].concat()
+    fn place(&self, path: &str) -> Bytes {
+        normal(self.workspace, path).into_bytes()
     }
 }
 

@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use super::places::{Passing, Places, contains, parent};
+use super::places::{Passing, Places, parent};
 use super::{Because, note};
 use crate::escape::escape;
-use crate::input::{Bytes, Device, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
+use crate::input::{Bytes, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
 use crate::judge::{self, Tables};
+use crate::path::{OF_KERNEL, contains};
 use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
 use crate::secret::is_credential_path;
+use crate::trace::Extent;
 
-/// `S_IFMT`, `S_IFDIR`, `S_IFCHR` and `S_IFBLK`, include/uapi/linux/stat.h.
+/// `S_IFMT` and `S_IFDIR`, include/uapi/linux/stat.h.
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
-const DEVICES: [u32; 2] = [0o020_000, 0o060_000];
 
 /// What a run used, gathered record by record. Memory grows with the distinct
 /// files and names, not with the run.
@@ -37,8 +38,8 @@ pub struct Used {
     /// Tools of the harness's own.
     pub(super) tools: BTreeMap<String, Because>,
     pub(super) servers: BTreeMap<String, Server>,
-    /// A log knows of none.
-    pub(super) steps: Option<Steps>,
+    /// A log knows of no steps and no tool calls.
+    pub(super) extent: Option<Extent>,
     /// What no policy can allow: what, and why not.
     pub(super) beyond: BTreeMap<(Bytes, &'static str), Because>,
     /// The same of reads, about which an envelope does not ask.
@@ -51,15 +52,6 @@ pub struct Used {
     pub(super) home: Option<Bytes>,
     /// From the command's start to its end.
     pub(super) nanos: UnixNanos,
-}
-
-/// What a trace says of steps and tool calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Steps {
-    pub events: u64,
-    pub steps: u64,
-    /// In one step.
-    pub most_calls: u64,
 }
 
 /// An MCP server, as far as it said who it is.
@@ -200,8 +192,8 @@ fn may_be_directory(object: &FileObject) -> bool {
 
 /// Why no root can allow it.
 fn beyond(op: FileOp, object: &FileObject, root: Option<&[u8]>) -> Option<&'static str> {
-    let device = DEVICES.contains(&(object.mode & TYPE_MASK)) && object.rdev != Device::default();
-    let kernel = [&b"/proc"[..], b"/sys"].iter().any(|own| contains(own, &object.path));
+    let device = judge::is_device(object);
+    let kernel = OF_KERNEL.iter().any(|own| contains(*own, &object.path));
     let whole = object.path.starts_with(b"/") && !object.path.windows(2).any(|two| two == b"//");
     if object.root == RootMatch::Unknown || !whole || object.path_cut && root.is_none() {
         return Some("where it lies is not known");

@@ -93,7 +93,7 @@ impl Meant<'_> {
             let mut names = self.names.iter();
             names.any(|name| programs::run_by_interpreter(name, &exec.argv).is_some())
         };
-        (!self.changes_dependencies() && (named() || run()))
+        (!self.tables.started.policy.changes_dependencies() && (named() || run()))
             .then(|| self.violates("dependency_change", "a package manager"))
     }
 
@@ -104,7 +104,7 @@ impl Meant<'_> {
         let Some(line) = names.filter_map(|name| self.excepted(name)).next() else {
             return Some(self.violates("exceptions", shell));
         };
-        if !self.changes_dependencies() {
+        if !self.tables.started.policy.changes_dependencies() {
             if pipes_into_shell(&exec.argv) {
                 return Some(self.violates("dependency_change", "a download piped into a shell"));
             }
@@ -131,10 +131,6 @@ impl Meant<'_> {
     fn excepted(&self, what: &str) -> Option<u32> {
         let exception = self.tables.started.policy.excepts(what, &self.tables.today)?;
         Some(exception.line)
-    }
-
-    fn changes_dependencies(&self) -> bool {
-        self.tables.started.policy.agent.as_ref().is_some_and(|agent| agent.dependency_change)
     }
 
     fn violates(&self, rule: &'static str, what: &'static str) -> ExecJudgement {

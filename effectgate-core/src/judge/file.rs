@@ -4,7 +4,7 @@ use crate::input::{Device, FileObject, FileOp, RootMatch, Stream};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables, read};
 
 /// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
-const PROC: u64 = 0x9fa0;
+pub(super) const PROC: u64 = 0x9fa0;
 /// `S_IFMT`, `S_IFCHR` and `S_IFBLK`, include/uapi/linux/stat.h.
 const TYPE_MASK: u32 = 0o170_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
@@ -94,7 +94,7 @@ fn device(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<
     })
 }
 
-pub(super) fn is_device(object: &FileObject) -> bool {
+pub(crate) fn is_device(object: &FileObject) -> bool {
     matches!(object.mode & TYPE_MASK, CHARACTER_DEVICE | BLOCK_DEVICE)
         && object.rdev != Device::default()
 }

@@ -3,6 +3,7 @@
 use crate::input::{Bytes, Device, FileObject, RootMatch};
 use crate::judge::file::{holds_nothing, is_device, own};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
+use crate::path::contains;
 use crate::policy::Key;
 use crate::secret::is_credential_path;
 
@@ -60,10 +61,7 @@ fn below_root(tables: &Tables, object: &FileObject, reads: Key) -> Option<Judgem
 /// the observer's own files.
 fn is_private(tables: &Tables, path: &[u8]) -> bool {
     let started = &tables.started;
-    let below = |top: &Bytes| {
-        path.strip_prefix(top.as_slice())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-    };
+    let below = |top: &Bytes| contains(top, path);
     is_credential_path(path)
         || started.own.iter().any(below)
         || is_in_home(path) && !started.home.as_ref().is_some_and(below)

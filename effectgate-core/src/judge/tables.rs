@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use crate::host;
 use crate::input::{Bytes, Device, FileObject, Root, RootMatch, Started};
 use crate::judge::Rule;
+use crate::judge::file::PROC;
+use crate::path::{OF_KERNEL, contains};
 use crate::policy::{HostName, Key, Policy, Rights, RootRule};
 use crate::time;
 
@@ -144,15 +146,12 @@ pub fn grant_rights(policy: &Policy, roots: &mut [Root]) {
 /// asked for (`/proc`, `/sys`): those have no lasting inodes, so they are
 /// matched by path and file system, and only for reading.
 pub fn is_kernel_file(entry: &RootRule) -> bool {
-    let below = |top: &str| {
-        entry.path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    !entry.rights.write && !entry.rights.exec && (below("/proc") || below("/sys"))
+    let below = OF_KERNEL.iter().any(|top| contains(*top, &entry.path));
+    !entry.rights.write && !entry.rights.exec && below
 }
 
 /// Whether a path lies where it says: `s_magic` of include/uapi/linux/magic.h.
 fn is_of_kernel(path: &[u8], magic: u64) -> bool {
-    const PROC: u64 = 0x9fa0;
     const SYSFS: u64 = 0x6265_6572;
     const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
     match magic {

@@ -47,6 +47,11 @@ pub(super) fn digest(at: Pos, text: &str, key: &str, faults: &mut Faults) -> Opt
     digest
 }
 
+/// Whether a manifest can list a program of this name.
+pub(crate) fn is_basename(name: &str) -> bool {
+    basename(name).is_ok()
+}
+
 fn basename(name: &str) -> Result<(), Bad> {
     if name.contains(['/', '\\']) {
         let message = format!("{} is a path", quoted(name));

@@ -6,6 +6,7 @@ use crate::entries::{self, Bad};
 use crate::envelope::absolute;
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
+use crate::path::{SHARED, contains};
 use crate::policy::{Entry, Key, Rights, RootRule, Roots};
 use crate::{profile, secret};
 
@@ -13,7 +14,6 @@ pub(super) struct Read {
     pub roots: Roots,
     /// The exec roots alone.
     pub exec: Below,
-    pub secrets: Vec<String>,
 }
 
 pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
@@ -30,7 +30,6 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
     let listed =
         ["read_roots", "workspace_roots"].into_iter().find(|key| fields.get(key).is_some());
     let reads_key = listed.unwrap_or("workspace_roots");
-    let kept = secrets.iter().map(|entry| entry.value.clone()).collect();
     let mut roots = Vec::new();
     for (name, rights, entries) in [
         ("workspace_roots", Rights::READ, workspace),
@@ -54,7 +53,6 @@ pub(super) fn read(fields: Fields, faults: &mut Faults) -> Read {
             reads: Some(Key { name: reads_key, line: entries::line(fields, reads_key) }),
         },
         exec: below,
-        secrets: kept,
     }
 }
 
@@ -119,12 +117,8 @@ fn relative(text: &str) -> Result<String, Bad> {
 
 /// Whether an absolute path is or lies below what every user can write to.
 fn is_temporary(path: &str) -> bool {
-    let shared = ["/tmp/", "/var/tmp/", "/dev/shm/"];
     path.starts_with('/')
-        && absolute(path).is_ok_and(|path| {
-            let path = path + "/";
-            shared.iter().any(|root| path.starts_with(root))
-        })
+        && absolute(path).is_ok_and(|path| SHARED.iter().any(|root| contains(*root, &path)))
 }
 
 /// A path of the repository, or an absolute one where no credentials are.

@@ -1,14 +1,9 @@
-//! What else a manifest says: profiles, pins, and how it is to be run.
+//! What else a manifest says: pins, and how it is to be run.
 
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
 use crate::input::Coverage;
 use crate::policy::{OnLoss, OnViolation};
-
-pub(super) fn extends(fields: Fields) -> Vec<String> {
-    let named = fields.texts("extends").unwrap_or_default();
-    named.into_iter().map(|(_, name)| name.to_owned()).collect()
-}
 
 /// Name and version of what is pinned. A version that moves pins nothing.
 pub(super) fn pins(fields: Fields, faults: &mut Faults) -> Vec<(String, String)> {

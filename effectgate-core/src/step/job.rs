@@ -137,7 +137,7 @@ impl Job {
     fn judge_length(&mut self) {
         let limit = Limited::WallClock;
         let Some((from, to)) = self.times.filter(|_| !self.limited) else { return };
-        let value = to.saturating_sub(from) / 1_000_000_000;
+        let value = to.saturating_sub(from) / crate::time::SECOND;
         let judgement = judge::limit(&self.tables, limit, value);
         if judgement.is_violation() {
             self.tally.violation(&Violation {

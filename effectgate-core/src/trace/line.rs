@@ -185,7 +185,7 @@ impl<'a> Parts<'a, '_> {
         let ts = match &value {
             Raw::Missing => return None,
             Raw::Text(text) => time::rfc3339(text),
-            Raw::Whole(seconds) => seconds.checked_mul(1_000_000_000),
+            Raw::Whole(seconds) => seconds.checked_mul(time::SECOND),
             // Saturates; times are compared, and this one is after all others.
             Raw::Number(seconds) if *seconds >= 0.0 => Some((seconds * NANOS) as u64),
             Raw::Number(_) => None,

@@ -46,7 +46,7 @@ fn ambiguity(text: &str) -> Option<&'static str> {
         Some("write it in quotes if a string is meant, or else `true` or `false`")
     } else if is_numeric(&lower) {
         Some("write it in quotes if a string is meant, or else in plain decimal digits")
-    } else if is_date(&lower) {
+    } else if is_time(&lower) && !crate::time::is_day(&lower) {
         Some("write it in quotes")
     } else {
         None
@@ -78,8 +78,9 @@ fn is_numeric(lower: &str) -> bool {
         && made_of(exponent, "_+-")
 }
 
-/// `2026-01-31`, with or without a time: a time stamp to YAML 1.1.
-fn is_date(lower: &str) -> bool {
+/// `2026-01-31`, with or without a time: a time stamp to YAML 1.1. A day alone
+/// is the same day to every reader; with a time, zones differ.
+fn is_time(lower: &str) -> bool {
     let mut parts = lower.splitn(3, '-');
     let mut digits = |count: usize| {
         parts.next().is_some_and(|part| {

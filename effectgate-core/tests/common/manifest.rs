@@ -92,7 +92,6 @@ pub fn manifest() -> Policy {
         agent: Some(Box::new(Agent {
             version: 2,
             owner: "team-docs".into(),
-            extends: vec![],
             dependency_change: false,
             exceptions: vec![],
             servers: vec![Server {
@@ -101,7 +100,6 @@ pub fn manifest() -> Policy {
                 digest: "d".repeat(64),
                 line: 25,
             }],
-            mounted_secrets: vec![],
             pins: vec![],
             limits: Limits {
                 max_steps: limit(50, "max_steps", 21),

@@ -9,9 +9,10 @@ use anyhow::Context;
 use effectgate_core::policy::{self, Kind, Policy};
 use serde_json::{Value, json};
 
-use super::{policy as policy_file, print, print_json};
+use super::{policy as policy_file, print, print_json, print_sarif};
 use crate::{
     cli::{Check, Wanted},
+    clock,
     diagnose::{self, Finding, Look, counted, visible},
     exit::{self, Code, Failure, Outcomes},
 };
@@ -44,8 +45,7 @@ pub fn check(args: &Check, wanted: Wanted) -> Outcomes {
         Wanted::Sarif => {
             let findings: Vec<Finding> =
                 checked.iter().flat_map(|file| file.findings.iter().cloned()).collect();
-            let here = std::env::current_dir().code(exit::USAGE)?;
-            print_json(&diagnose::sarif::log(&findings, &here, &unread))?;
+            print_sarif(&findings, &unread)?;
         }
     }
     if !unread.is_empty() {
@@ -58,7 +58,7 @@ pub fn check(args: &Check, wanted: Wanted) -> Outcomes {
 fn look_at<'a>(file: &'a Path, workspace: &Path) -> anyhow::Result<Checked<'a>> {
     let name = file.to_string_lossy().into_owned();
     let bytes = policy_file::bounded(file)?;
-    let (faults, policy) = match policy::parse(&name, &bytes, &policy_file::today()) {
+    let (faults, policy) = match policy::parse(&name, &bytes, &clock::today()) {
         Ok(policy) => {
             let faults = workspace::faults(&policy, &bytes, workspace);
             let holds = faults.is_empty();

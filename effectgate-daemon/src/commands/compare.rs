@@ -1,11 +1,10 @@
 //! `effectgate compare`
 
 use std::{
-    ffi::OsStr,
     fmt::Write as _,
     fs::File,
     io::{BufReader, ErrorKind},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use anyhow::{Context, anyhow};
@@ -14,9 +13,10 @@ use effectgate_core::{
     policy::{self as core_policy, Kind},
 };
 
-use super::{policy, print, print_json};
+use super::{leads::leads_to, policy, print, print_json, print_sarif};
 use crate::{
     cli::{Compare, Wanted},
+    clock,
     diagnose::{self, Decided, Finding, Level, Look, Place},
     exit::{self, Code, Failure, Outcomes},
 };
@@ -25,14 +25,11 @@ use crate::{
 pub const BUFFER: usize = 1 << 18;
 
 pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
-    let today = policy::today();
+    let today = clock::today();
     let name = args.manifest.to_string_lossy();
     let bytes = policy::bounded(&args.manifest).code(exit::USAGE)?;
     let manifest = core_policy::parse(&name, &bytes, &today)
-        .map_err(|faults| {
-            let all: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            anyhow!(all.join("\n")).context(format!("the manifest {name} does not hold"))
-        })
+        .map_err(|faults| policy::all(faults, &bytes))
         .code(exit::DOES_NOT_HOLD)?;
     if manifest.kind != Kind::Manifest {
         let error = anyhow!("{name} is an envelope; a trace is held against a manifest");
@@ -61,10 +58,7 @@ pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
     match wanted {
         Wanted::Json => print_json(&comparison)?,
         Wanted::Text => print(&text(&trace, &comparison)),
-        Wanted::Sarif => {
-            let here = std::env::current_dir().code(exit::USAGE)?;
-            print_json(&diagnose::sarif::log(&findings(&trace, &comparison), &here, &[]))?;
-        }
+        Wanted::Sarif => print_sarif(&findings(&trace, &comparison), &[])?,
     }
     Ok(if comparison.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
@@ -80,24 +74,9 @@ pub fn workspace(path: &Path) -> anyhow::Result<String> {
     text.map_err(|path| anyhow!("the workspace {path:?} is not UTF-8"))
 }
 
-/// Where an absolute path leads. What is not there leads where the part of it
-/// leads that is.
+/// Where an absolute path leads; `None` where that is not known.
 pub fn resolve(path: &str) -> Option<String> {
-    let mut rest: Vec<&OsStr> = Vec::new();
-    let mut here = Path::new(path);
-    let real: PathBuf = loop {
-        match here.canonicalize() {
-            Ok(real) => break real,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                // `..` has no name: where that would lead is not known.
-                rest.push(here.file_name()?);
-                here = here.parent()?;
-            }
-            Err(_) => return None,
-        }
-    };
-    let all = rest.into_iter().rev().fold(real, |path, part| path.join(part));
-    all.into_os_string().into_string().ok()
+    leads_to(Path::new(path)).ok()?.into_os_string().into_string().ok()
 }
 
 fn text(trace: &str, comparison: &Comparison) -> String {

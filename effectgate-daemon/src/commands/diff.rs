@@ -8,10 +8,10 @@ use effectgate_core::{
 };
 use serde_json::json;
 
-use super::{policy, print, print_json};
+use super::{policy, print, print_json, print_sarif, tell};
 use crate::{
     cli::{Diff, Wanted},
-    diagnose::{self, Finding, Level, Place, visible},
+    diagnose::{Finding, Level, Place, visible},
     exit::{self, Code, Outcomes},
 };
 
@@ -28,10 +28,7 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
     };
     let covered = matches!(reviewed, Some(Ok(())));
     match wanted {
-        Wanted::Sarif => {
-            let here = std::env::current_dir().code(exit::USAGE)?;
-            print_json(&diagnose::sarif::log(&findings(&delta, &new, covered), &here, &[]))?;
-        }
+        Wanted::Sarif => print_sarif(&findings(&delta, &new, covered), &[])?,
         Wanted::Json => {
             let side = |policy: &Policy| {
                 json!({
@@ -68,7 +65,9 @@ pub fn diff(args: &Diff, wanted: Wanted) -> Outcomes {
     let holds = covered || !delta.widens();
     if !holds {
         let (old, new) = (old.sha256, new.sha256);
-        tracing::warn!("it needs a review note whose old_digest is {old} and new_digest {new}");
+        tell(&format!(
+            "to let it through, write a review note whose old_digest is {old} and new_digest {new}"
+        ));
     }
     Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{BufRead, BufReader, Read},
+    io::BufReader,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
@@ -13,19 +13,16 @@ use effectgate_core::{
     Outcome, compare,
     draft::{self, Known, Wanted},
     judge::is_kernel_file,
-    policy::{self, Policy},
+    policy::{self, Policy, RootRule},
     profile, replay,
 };
 use serde_json::json;
 
-use super::{policy as policy_file, print, print_json};
+use super::{policy as policy_file, print, print_json, tell};
 use crate::{
     cli::{Draft, Format},
     exit::{self, Code, Outcomes},
 };
-
-/// The longest first line that is looked at, in bytes.
-const FIRST: u64 = 16 << 20;
 
 pub fn draft(args: &Draft, format: Format) -> Outcomes {
     let what = || format!("{} gives no draft", args.from.display());
@@ -37,8 +34,8 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
         (used, workspace)
     } else {
         let workspace = workspace(args, None).code(exit::USAGE)?;
-        let bytes = workspace.as_os_str().as_bytes();
-        (draft::of_trace(trace()?, bytes).with_context(what).code(exit::USAGE)?, workspace)
+        let text = workspace.to_str().context("the workspace is not UTF-8").code(exit::USAGE)?;
+        (draft::of_trace(trace()?, text).with_context(what).code(exit::USAGE)?, workspace)
     };
     let home = used.home().map(|home| Path::new(OsStr::from_bytes(home)));
     let profiles: Vec<Known> = profile::NAMES.iter().map(|name| known(name, home)).collect();
@@ -83,7 +80,7 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
                 tracing::info!("{why}");
             }
             for what in &draft.left_out {
-                tracing::warn!("not drafted: {what}");
+                tell(&format!("not drafted: {what}"));
             }
         }
     }
@@ -98,10 +95,7 @@ fn open(path: &Path) -> Result<BufReader<File>> {
 
 /// Whether a file is an event log, by its first line.
 fn is_log(path: &Path) -> Result<bool> {
-    let mut first = Vec::new();
-    open(path)?
-        .take(FIRST)
-        .read_until(b'\n', &mut first)
+    let first = compare::first_line(&mut open(path)?)
         .with_context(|| format!("cannot read {}", path.display()))?;
     Ok(compare::is_log(&first))
 }
@@ -117,32 +111,21 @@ fn workspace(args: &Draft, logged: Option<&[u8]>) -> Result<PathBuf> {
 
 /// A profile with those that it extends, resolved on this machine.
 fn known(name: &str, home: Option<&Path>) -> Known {
-    let mut all = Known { name: name.to_owned(), read: Vec::new(), search: Vec::new() };
-    let mut waiting = vec![name.to_owned()];
-    let mut done: Vec<String> = Vec::new();
-    while let Some(name) = waiting.pop() {
-        let Some(Ok(profile)) = profile::shipped(&name).filter(|_| !done.contains(&name)) else {
-            continue;
-        };
-        done.push(name);
-        waiting.extend(profile.extends);
-        all.read.extend(profile.read.iter().filter_map(|path| resolved(path, home)));
-        all.search.extend(profile.search.iter().filter_map(|path| resolved(path, home)));
+    let (mut read, mut search) = (Vec::new(), Vec::new());
+    for root in profile::roots_of(name) {
+        let all = if root.rights.search { &mut search } else { &mut read };
+        all.extend(resolved(&root, home));
     }
-    all
+    Known::new(name, read, search)
 }
 
 /// Where a profile's path leads; `None` when nothing is there.
-fn resolved(path: &str, home: Option<&Path>) -> Option<Vec<u8>> {
+fn resolved(root: &RootRule, home: Option<&Path>) -> Option<Vec<u8>> {
     // These are other files to each process.
-    if ["/proc", "/sys"].iter().any(|own| Path::new(path).starts_with(own)) {
-        return Some(path.into());
+    if is_kernel_file(root) {
+        return Some(root.path.clone().into());
     }
-    let path = match path.strip_prefix("~/") {
-        Some(rest) => home?.join(rest),
-        None => path.into(),
-    };
-    Some(path.canonicalize().ok()?.into_os_string().into_vec())
+    Some(root.place(None, home)?.canonicalize().ok()?.into_os_string().into_vec())
 }
 
 /// A draft as a policy, or what is wrong with it.

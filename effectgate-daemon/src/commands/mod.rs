@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod draft;
 mod job;
+mod leads;
 mod packet;
 mod pin;
 pub mod policy;
@@ -20,6 +21,7 @@ use effectgate_core::Verdict;
 
 use crate::{
     cli::{Cli, Command, Format},
+    diagnose::{Finding, sarif},
     exit::{self, Code, Outcomes},
     report,
 };
@@ -64,10 +66,22 @@ fn print(text: &str) {
     }
 }
 
+/// Tells a person what belongs beside a result, on standard error.
+fn tell(text: &str) {
+    // Nobody need listen.
+    let _ = writeln!(std::io::stderr(), "effectgate: {text}");
+}
+
 /// Prints a result as one JSON document.
 fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
     print(&(serde_json::to_string(value).code(exit::OBSERVER)? + "\n"));
     Ok(())
+}
+
+/// Prints findings as SARIF, with what could not be read.
+fn print_sarif(findings: &[Finding], unread: &[String]) -> Result<(), exit::Failure> {
+    let here = std::env::current_dir().code(exit::USAGE)?;
+    print_json(&sarif::log(findings, &here, unread))
 }
 
 /// A verdict: in text, each violation on a line, and the verdict last.

@@ -16,10 +16,11 @@ use serde_json::json;
 
 use super::{
     compare::{BUFFER, resolve, workspace},
-    policy, print, print_json,
+    print, print_json,
 };
 use crate::{
     cli::{Format, Packet},
+    clock,
     exit::{self, Code, Outcomes},
 };
 
@@ -81,7 +82,7 @@ fn strangers(directory: &Path) -> Result<Vec<Problem>> {
 
 /// Writes what follows from what is there, and then verifies it.
 fn assemble(directory: &Path, workspace: &str, problems: &mut Vec<Problem>) -> Result<Digests> {
-    let today = policy::today();
+    let today = clock::today();
     let resolve: &mut Resolve<'_> = &mut |path| resolve(path);
     let Some(made) = Made::from(directory, workspace, &today, resolve, problems)? else {
         return Ok(Digests::new());
@@ -109,7 +110,7 @@ fn verify(
             written.insert(name, bytes);
         }
     }
-    let today = policy::today();
+    let today = clock::today();
     let recorded = match written.get(packet::COMPARE).map(|it| packet::recorded(it, &today)) {
         None => return Ok(Digests::new()),
         Some(Ok(recorded)) => recorded,

@@ -4,18 +4,17 @@ use std::{
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     pin::{self, ReviewNote},
     policy::{self, Fault, Kind, Policy},
-    time,
 };
 
 use crate::{
     cli::{PolicyArgs, PolicyFile},
+    clock::today,
     diagnose::{self, Look, counted, visible},
 };
 
@@ -119,15 +118,9 @@ pub fn read_on(path: &Path, day: &str) -> Result<(Policy, Vec<u8>)> {
     Ok((policy, bytes))
 }
 
-/// The day by the machine's clock, UTC, `YYYY-MM-DD`.
-#[must_use]
-pub fn today() -> String {
-    let past = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    time::day(u64::try_from(past.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The largest policy, pin or note that is read, in bytes.
-const LARGEST: u64 = 16 << 20;
+/// The largest policy, pin, note or other file of a packet that is read, but
+/// for traces and logs; bytes.
+pub const LARGEST: u64 = 16 << 20;
 
 /// A file's bytes, unless it is larger than any file of its kind.
 ///
@@ -135,14 +128,20 @@ const LARGEST: u64 = 16 << 20;
 /// When it cannot be read, or is larger.
 pub fn bounded(path: &Path) -> Result<Vec<u8>> {
     let what = || format!("cannot read {}", visible(&path.to_string_lossy()));
-    let mut bytes = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-        .with_context(what)?;
-    if bytes.len() as u64 > LARGEST {
-        bail!("{}: is larger than {LARGEST} bytes", what());
+    match fs::File::open(path).and_then(at_most).with_context(what)? {
+        Some(bytes) => Ok(bytes),
+        None => bail!("{}: is larger than {LARGEST} bytes", what()),
     }
-    Ok(bytes)
+}
+
+/// What a file holds; `None` when it is larger than [`LARGEST`].
+///
+/// # Errors
+/// When it cannot be read.
+pub fn at_most(file: fs::File) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= LARGEST))
 }
 
 /// Where the pin of a policy file is looked for.
@@ -174,7 +173,7 @@ pub fn read_note(path: &Path) -> Result<(ReviewNote, Vec<u8>)> {
 }
 
 /// All of a file's faults, drawn for standard error, where errors go.
-fn all(faults: Vec<Fault>, bytes: &[u8]) -> anyhow::Error {
+pub fn all(faults: Vec<Fault>, bytes: &[u8]) -> anyhow::Error {
     let findings = diagnose::of_file(faults, bytes);
     let name = findings.first().map(|finding| visible(&finding.file)).unwrap_or_default();
     let drawn = diagnose::text(&findings, Look::of(&io::stderr()));

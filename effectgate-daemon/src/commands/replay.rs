@@ -8,6 +8,7 @@ use effectgate_core::{Outcome, replay};
 use super::{policy, print_verdict};
 use crate::{
     cli::{Format, Replay},
+    clock,
     exit::{self, Code, Failure, Outcomes},
 };
 
@@ -17,7 +18,7 @@ pub fn replay(args: &Replay, format: Format) -> Outcomes {
             .with_context(|| format!("cannot read the log {}", args.events.display()));
         Ok(BufReader::with_capacity(1 << 16, log.code(exit::USAGE)?))
     };
-    let day = replay::day(open()?).unwrap_or_else(policy::today);
+    let day = replay::day(open()?).unwrap_or_else(clock::today);
     let (policy, _) = policy::of_kind(&args.policy, &day).code(exit::USAGE)?;
     let replayed = replay::replay(open()?, policy)
         .with_context(|| format!("the log {} does not hold", args.events.display()))

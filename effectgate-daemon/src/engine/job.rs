@@ -63,7 +63,7 @@ impl Job {
 
     /// Whole seconds since its launch, once its bound is reached.
     pub fn out_of_time(&self, now: u64) -> Option<u64> {
-        let seconds = now.checked_sub(self.launched?)? / 1_000_000_000;
+        let seconds = now.checked_sub(self.launched?)? / time::SECOND;
         (!self.stopped && seconds >= self.bound?).then_some(seconds)
     }
 

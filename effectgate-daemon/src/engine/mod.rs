@@ -8,6 +8,7 @@ mod job;
 mod roots;
 mod start;
 mod surroundings;
+mod ticks;
 mod work;
 
 use std::{

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{Backend, Class, Event, Input, JobId, Limited, Notice, Stage, UnixNanos},
+    input::{Backend, Class, Event, Input, JobId, Notice, UnixNanos},
     pin, step,
 };
 use rustix::{
@@ -24,8 +24,7 @@ use super::{
     canary::{self, Canary},
     coverage,
     job::Job,
-    kill_cgroup,
-    roots::{Roots, warn},
+    roots::Roots,
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
@@ -36,7 +35,7 @@ use crate::{
 /// How long events may lie in the ring while little is going on.
 const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// Canaries that may get lost in a full ring before that counts as a failure.
 const CANARIES: usize = 3;
 
@@ -54,9 +53,9 @@ pub struct Work {
     pub(super) host: String,
     pub(super) release: String,
     pub(super) programs: String,
-    ticked: Instant,
+    pub(super) ticked: Instant,
     /// Records that could not be decoded, not yet reported.
-    garbled: u64,
+    pub(super) garbled: u64,
 }
 
 impl Work {
@@ -254,95 +253,6 @@ impl Work {
 
     fn canaries_lost(&mut self) -> u64 {
         self.kernel.lost(canary::JOB).map_or(0, |lost| lost.iter().map(|(_, count)| count).sum())
-    }
-
-    /// Stops the jobs whose time is over.
-    fn bounds(&mut self) {
-        let now = self.now();
-        let over = self.jobs.values().filter_map(|job| Some((job.id, job.out_of_time(now)?)));
-        for (id, value) in over.collect::<Vec<_>>() {
-            self.put_an_end_to(id, Notice::Limit { limit: Limited::WallClock, value });
-        }
-    }
-
-    /// Kills a job's processes for what its policy says, wherever they went.
-    fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
-        self.step(Input::Notice { job: id, ts: self.now(), notice });
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.stopped = true;
-        }
-        self.kill(id);
-    }
-
-    fn kill(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        warn(kill_cgroup(&job.cgroup));
-        match self.kernel.labelled(id) {
-            Ok(tids) => tids.into_iter().filter_map(proc::process_of).for_each(proc::kill),
-            Err(error) => warn(Err(error)),
-        }
-    }
-
-    fn tick(&mut self) {
-        self.ticked = Instant::now();
-        let ids: Vec<JobId> = self.jobs.keys().copied().collect();
-        for id in ids {
-            self.losses(id);
-            let lossy = |job: &&Job| job.kills_on_loss && job.lost > 0 && !job.stopped;
-            if self.jobs.get(&id).filter(lossy).is_some() {
-                let why = "records were lost, and the policy says on_loss: kill".to_owned();
-                self.put_an_end_to(id, Notice::Stopped { why });
-            } else if self.jobs.get(&id).is_some_and(|job| job.stopped) {
-                // What joined it since, or was being made while it was killed.
-                self.kill(id);
-            }
-            if let Some(job) = self.jobs.get_mut(&id) {
-                job.sync();
-            }
-        }
-    }
-
-    /// Turns counted losses into a gap record.
-    pub(super) fn losses(&mut self, id: JobId) {
-        let lost = match self.kernel.lost(id) {
-            Ok(lost) => lost,
-            Err(error) => {
-                let why = format!("losses cannot be read: {error:#}");
-                self.step(Input::Notice {
-                    job: id,
-                    ts: self.now(),
-                    notice: Notice::CanaryFailed { why },
-                });
-                return;
-            }
-        };
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut job.reported, lost.clone());
-        let new: Vec<(Class, u64)> = lost
-            .into_iter()
-            .map(|(class, count)| {
-                let known = before.iter().find(|(c, _)| *c == class).map_or(0, |(_, n)| *n);
-                (class, count.saturating_sub(known))
-            })
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        job.lost += new.iter().map(|(_, count)| count).sum::<u64>();
-        if !new.is_empty() {
-            self.metrics.lost(Stage::Ring, &new);
-            self.step(Input::Gap { job: id, ts: self.now(), stage: Stage::Ring, lost: new });
-        }
-        if self.garbled > 0 {
-            // Whose record it was cannot be told, so every job is told.
-            let lost = vec![(Class::Guard, std::mem::take(&mut self.garbled))];
-            self.metrics.lost(Stage::Decode, &lost);
-            for job in self.jobs.keys().copied().collect::<Vec<_>>() {
-                let lost = lost.clone();
-                if let Some(job) = self.jobs.get_mut(&job) {
-                    job.lost += 1;
-                }
-                self.step(Input::Gap { job, ts: self.now(), stage: Stage::Decode, lost });
-            }
-        }
     }
 
     /// Jobs that are still there when the engine stops get their verdict.

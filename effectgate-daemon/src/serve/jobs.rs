@@ -26,6 +26,7 @@ use super::{
     protocol::{Answer, REQUEST_MAX, Request, Start},
 };
 use crate::{
+    clock::today,
     engine::{Engine, Finish, JobSpec, Left},
     exit,
     observe::proc,
@@ -130,8 +131,7 @@ fn answer(jobs: &Jobs, peer: &UCred, line: &[u8]) -> Answer {
 impl Jobs {
     fn start(&self, start: Start) -> Result<Value> {
         let bytes = start.policy.into_bytes();
-        let policy = policy::parse(&start.policy_file, &bytes, &crate::commands::policy::today())
-            .map_err(|faults| {
+        let policy = policy::parse(&start.policy_file, &bytes, &today()).map_err(|faults| {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             anyhow::anyhow!(faults.join("\n"))
         })?;

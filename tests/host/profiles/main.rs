@@ -14,7 +14,7 @@ use proof::{Needs, Proof};
 #[test]
 fn profile_base_linux() {
     let needs = Needs { binaries: &["ls", "cat"], ..Needs::default() };
-    let proof = Proof::new("base-linux", &needs);
+    let proof = Proof::new(&["base-linux"], &needs);
     proof.passes(["ls", "-l", "."]);
     proof.fails([vec!["cat".to_owned()], proof.elsewhere()].concat());
 }
@@ -25,18 +25,24 @@ fn profile_git() {
     if !have(&["/usr/bin/git"]) {
         return;
     }
-    let proof = Proof::new("git", &Needs { binaries: &["git"], shell: true, ..Needs::default() });
-    proof.passes(["git", "init", "--quiet", "source"]);
+    let proof =
+        Proof::new(&["git"], &Needs { binaries: &["git"], shell: true, ..Needs::default() });
+    let work: [&[&str]; 6] = [
+        &["init", "--quiet", "."],
+        &["add", "."],
+        &["commit", "--quiet", "-m", "One"],
+        &["status"],
+        &["log", "--stat"],
+        &["gc", "--quiet"],
+    ];
     proof.write("source/file", "text\n");
-    if in_vm() {
-        prepare(&proof, &["git", "-C", "source", "add", "."]);
-        prepare(&proof, &["git", "-C", "source", "commit", "--quiet", "-m", "One"]);
-    } else {
-        proof.passes(["git", "-C", "source", "add", "."]);
-        proof.passes(["git", "-C", "source", "commit", "--quiet", "-m", "One"]);
-        proof.passes(["git", "-C", "source", "status"]);
-        proof.passes(["git", "-C", "source", "log", "--stat"]);
-        proof.passes(["git", "-C", "source", "gc", "--quiet"]);
+    for words in work {
+        let words = [&["git", "-C", "source"], words].concat();
+        if in_vm() {
+            prepare(&proof, &words);
+        } else {
+            proof.passes(words);
+        }
     }
     proof.passes(["git", "clone", "--quiet", "source", "clone"]);
     let words = ["git", "-C", "source", "hash-object", "--no-filters"].map(str::to_owned);
@@ -65,7 +71,7 @@ fn profile_c() {
         shell: true,
         ..Needs::default()
     };
-    let proof = Proof::new("c", &needs);
+    let proof = Proof::new(&["c"], &needs);
     proof.write("unit.c", "int unit(int value) { return value + 1; }\n");
     proof.write(
         "main.c",
@@ -78,8 +84,7 @@ fn profile_c() {
          libunit.a: unit.o\n\tar rcs $@ $^\n",
     );
     proof.passes(["make", "CC=gcc"]);
-    let include = |path: &String| format!("#include \"{path}\"\n");
-    proof.write("reader.c", &proof.elsewhere().iter().map(include).collect::<String>());
+    write_c_reader(&proof);
     proof.fails(["gcc", "-E", "reader.c", "-o", "reader"]);
 }
 
@@ -88,7 +93,7 @@ fn profile_python() {
     if !have(&["/usr/bin/python3"]) {
         return;
     }
-    let proof = Proof::new("python", &Needs { binaries: &["python3"], ..Needs::default() });
+    let proof = Proof::new(&["python"], &Needs { binaries: &["python3"], ..Needs::default() });
     proof.write(
         "test_it.py",
         "import asyncio, ctypes, datetime, decimal, hashlib, json, sqlite3, ssl, subprocess\n\
@@ -96,7 +101,7 @@ fn profile_python() {
          class Test(unittest.TestCase):\n    def test_it(self):\n        \
          self.assertEqual(datetime.datetime.now(datetime.timezone.utc).utcoffset().seconds, 0)\n",
     );
-    proof.write("reader.py", "import sys\nfor path in sys.argv[1:]: open(path, 'rb').read()\n");
+    proof.write("reader.py", PYTHON_READER);
     proof.passes(["/usr/bin/python3", "-m", "unittest", "-q"]);
     if !in_vm() {
         proof.passes(["/usr/bin/python3", "-m", "venv", "--without-pip", "env"]);
@@ -111,17 +116,14 @@ fn profile_node() {
     if !have(&["/usr/bin/node"]) {
         return;
     }
-    let proof = Proof::new("node", &Needs { binaries: &["node"], ..Needs::default() });
+    let proof = Proof::new(&["node"], &Needs { binaries: &["node"], ..Needs::default() });
     proof.write(
         "it.test.js",
         "const test = require('node:test');\n\
          for (const name of ['crypto', 'fs', 'http', 'os', 'url', 'zlib']) require(name);\n\
          test('it', () => require('node:assert').equal(require('os').cpus().length > 0, true));\n",
     );
-    proof.write(
-        "reader.js",
-        "for (const path of process.argv.slice(2)) require('fs').readFileSync(path);\n",
-    );
+    proof.write("reader.js", NODE_READER);
     proof.passes(["node", "--test"]);
     proof.fails([vec!["node".to_owned(), "reader.js".to_owned()], proof.elsewhere()].concat());
 }
@@ -138,7 +140,7 @@ fn profile_go() {
         exec: Some("built"),
         ..Needs::default()
     };
-    let proof = Proof::new("go", &needs);
+    let proof = Proof::new(&["go"], &needs);
     let built = proof.scene.root().join("built");
     let proof = proof
         .env("GOCACHE", built.join("cache"))
@@ -152,7 +154,6 @@ fn profile_go() {
     );
     if in_vm() {
         proof.passes(["go", "build", "-o", "built/it", "."]);
-        proof.fails([vec!["built/it".to_owned()], proof.elsewhere()].concat());
         return;
     }
     proof.write(
@@ -201,7 +202,7 @@ fn profile_rust_through_rustup() {
 
 /// The toolchains lie in the home of whoever runs the tests.
 fn prove_rust(path: OsString) {
-    let proof = Proof::new("rust", &RUST);
+    let proof = Proof::new(&["rust"], &RUST);
     let cargo_home = proof.scene.root().join("cargo-home");
     let mut proof = proof
         .env("HOME", std::env::var_os("HOME").expect("HOME is set"))
@@ -217,8 +218,65 @@ fn prove_rust(path: OsString) {
     proof.write("src/main.rs", "fn main() {}\n\n#[test]\nfn holds() {}\n");
     let task = if in_vm() { "build" } else { "test" };
     proof.passes(["cargo", task, "--offline", "--quiet"]);
+    write_rust_reader(&proof);
+    proof.fails(["rustc", "--emit=metadata", "reader.rs"]);
+}
+
+fn write_rust_reader(proof: &Proof) {
     let include = |path: &String| format!("include_bytes!({path:?}).len();\n");
     let text: String = proof.elsewhere().iter().map(include).collect();
     proof.write("reader.rs", &format!("fn main() {{\n{text}}}\n"));
-    proof.fails(["rustc", "--emit=metadata", "reader.rs"]);
+}
+
+/// Every tool, with every profile together: what one lets be read, another
+/// could make too much.
+#[test]
+fn profile_elsewhere() {
+    let tools =
+        ["cat", "git", "gcc", "python3", "node", "gofmt"].map(|name| format!("/usr/bin/{name}"));
+    let Some(cargo) = cargo().filter(|_| have(&tools.each_ref().map(String::as_str))) else {
+        return;
+    };
+    let needs = Needs {
+        binaries: &["cat", "cc1", "gcc", "git", "gofmt", "node", "python3", "rustc"],
+        shell: true,
+        ..Needs::default()
+    };
+    let mut path = OsString::from("/usr/bin:/bin:");
+    path.push(cargo.parent().expect("a directory"));
+    let proof = Proof::new(PROFILES, &needs)
+        .env("HOME", std::env::var_os("HOME").expect("HOME is set"))
+        .env("PATH", path);
+    write_c_reader(&proof);
+    write_rust_reader(&proof);
+    proof.write("reader.py", PYTHON_READER);
+    proof.write("reader.js", NODE_READER);
+    let rustc = cargo.with_file_name("rustc");
+    // By its path: busybox' shell has a `cat` of its own.
+    let script = format!(
+        "/usr/bin/cat \"$@\"\n\
+         git hash-object --no-filters \"$@\"\n\
+         gcc -E reader.c -o reader.i\n\
+         /usr/bin/python3 reader.py \"$@\"\n\
+         node reader.js \"$@\"\n\
+         gofmt -l \"$@\"\n\
+         {} --emit=metadata reader.rs\n\
+         true\n",
+        rustc.canonicalize().expect("it is there").display()
+    );
+    proof.write("reader.sh", &script);
+    let programs = ["cat", "git", "cc1", "python3", "node", "gofmt", "rustc"];
+    let words = ["sh", "reader.sh"].map(str::to_owned);
+    proof.fails_for(&programs, [words.to_vec(), proof.elsewhere()].concat());
+}
+
+const PROFILES: &[&str] = &["base-linux", "git", "c", "rust", "python", "node", "go"];
+
+const PYTHON_READER: &str = "import sys\nfor path in sys.argv[1:]: open(path, 'rb').read()\n";
+const NODE_READER: &str =
+    "for (const path of process.argv.slice(2)) require('fs').readFileSync(path);\n";
+
+fn write_c_reader(proof: &Proof) {
+    let include = |path: &String| format!("#include \"{path}\"\n");
+    proof.write("reader.c", &proof.elsewhere().iter().map(include).collect::<String>());
 }

@@ -1,11 +1,13 @@
 //! A manifest that lets a tool do its work with one profile and nothing else,
 //! and the two runs under it: its work, and a look elsewhere.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
 
 use effectgate_tests::manifest::Manifest;
+use effectgate_tests::tools::in_vm;
 use effectgate_tests::{Gate, Outcome, Scene, record};
 use serde_json::json;
 
@@ -30,7 +32,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    pub fn new(profile: &str, needs: &Needs) -> Proof {
+    pub fn new(profiles: &[&str], needs: &Needs) -> Proof {
         let scene = Scene::new();
         // What looks for tests follows it, and is right to be told off.
         fs::remove_file(scene.root().join("to-outside")).expect("it is there");
@@ -41,7 +43,7 @@ impl Proof {
         fs::write(home.join(".ssh/id_ed25519"), "none").expect("write");
         let settings = "[user]\n\tname = Test\n\temail = test@example.invalid\n";
         fs::write(home.join(".gitconfig"), settings).expect("write");
-        scene.write_manifest(&manifest(profile, needs));
+        scene.write_manifest(&manifest(profiles, needs));
         let other_home = tempfile::Builder::new()
             .prefix("effectgate-test-")
             .tempdir_in("/home")
@@ -72,22 +74,35 @@ impl Proof {
         outcome
     }
 
-    /// Every file is one that no profile lets be read, and the manifest's line
-    /// about reading is cited for each.
+    /// Every file of [`Proof::elsewhere`] is one that no profile lets be read:
+    /// the manifest's line about reading is cited for each. In a virtual
+    /// machine, `profile_elsewhere` does this for all tools at once.
     pub fn fails<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) {
+        if !in_vm() {
+            self.fails_for(&[""], command);
+        }
+    }
+
+    /// The same for each of these programs (the beginnings of their names).
+    pub fn fails_for<S: AsRef<OsStr>>(
+        &self,
+        programs: &[&str],
+        command: impl IntoIterator<Item = S>,
+    ) {
         let outcome = self.gate().run(command);
         outcome.assert_fail();
-        let mut read: Vec<&str> = Vec::new();
+        let mut read = BTreeSet::new();
         for violation in outcome.violations() {
             assert_eq!(violation["rule"]["name"], "workspace_roots", "{}", outcome.story());
             assert_eq!(record::kind(violation), "file/open_read", "{}", outcome.story());
-            read.push(record::path(violation));
+            let exe = record::exe(violation).rsplit('/').next().unwrap_or_default();
+            let program = programs.iter().find(|name| exe.starts_with(**name));
+            let program = program.unwrap_or_else(|| panic!("{exe}{}", outcome.story()));
+            read.insert((*program, record::path(violation).to_owned()));
         }
-        read.sort_unstable();
-        read.dedup();
-        let mut elsewhere = self.elsewhere();
-        elsewhere.sort_unstable();
-        assert_eq!(read, elsewhere, "{}", outcome.story());
+        let each = |program| self.elsewhere().into_iter().map(move |path| (program, path));
+        let expected: BTreeSet<_> = programs.iter().copied().flat_map(each).collect();
+        assert_eq!(read, expected, "{}", outcome.story());
     }
 
     /// Files that are nobody's business: of another user, of the machine, of
@@ -109,14 +124,14 @@ impl Proof {
     }
 }
 
-fn manifest(profile: &str, needs: &Needs) -> String {
+fn manifest(profiles: &[&str], needs: &Needs) -> String {
     let mut binaries = needs.binaries.to_vec();
     if needs.shell {
         binaries.push("sh");
     }
     let mut manifest = Manifest::new()
         .set("write_roots", json!(["."]))
-        .set("extends", json!([profile]))
+        .set("extends", json!(profiles))
         .set("binaries", json!(binaries))
         .set("env_allow", json!(needs.env))
         .set("dependency_change", needs.dependencies)

@@ -71,8 +71,11 @@ fn go(root: &mut Tree) -> Result<()> {
     let goroot = PathBuf::from(output(Command::new(go).args(["env", "GOROOT"]))?.trim());
     let goroot = goroot.canonicalize()?;
     let tools = goroot.join("pkg/tool/linux_amd64");
-    root.link(go, goroot.join("bin/go"));
-    program(root, &goroot.join("bin/go").to_string_lossy(), &goroot.join("bin/go"))?;
+    for name in ["go", "gofmt"] {
+        let path = goroot.join("bin").join(name);
+        program(root, &path.to_string_lossy(), &path)?;
+        root.link(Path::new("/usr/bin").join(name), path);
+    }
     for tool in TOOLS.map(|name| tools.join(name)) {
         if tool.is_file() {
             program(root, &tool.to_string_lossy(), &tool)?;

@@ -11,8 +11,7 @@ use anyhow::{Context, Result};
 use effectgate_core::{packet::Problem, pin};
 use sha2::{Digest, Sha256};
 
-/// No file of a packet is larger (bytes), but for the trace.
-const LARGEST: u64 = 16 << 20;
+use crate::commands::policy::{LARGEST, at_most};
 
 /// A file's bytes, unless it is missing, no plain file, or too large.
 pub fn bytes(
@@ -21,15 +20,13 @@ pub fn bytes(
     problems: &mut Vec<Problem>,
 ) -> Result<Option<Vec<u8>>> {
     let Some(file) = open(directory, name, problems)? else { return Ok(None) };
-    let mut bytes = Vec::new();
     let what = || format!("cannot read {}", directory.join(name).display());
-    file.take(LARGEST + 1).read_to_end(&mut bytes).with_context(what)?;
-    if bytes.len() as u64 > LARGEST {
+    let bytes = at_most(file).with_context(what)?;
+    if bytes.is_none() {
         let message = format!("it is larger than {LARGEST} bytes");
         problems.push(Problem::new("packet-file-size", name, message, "no honest one is"));
-        return Ok(None);
     }
-    Ok(Some(bytes))
+    Ok(bytes)
 }
 
 /// Opens a plain file: no link, which could lead out of the packet, and

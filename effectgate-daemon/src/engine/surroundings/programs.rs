@@ -19,7 +19,7 @@ use effectgate_core::{
 use sha2::{Digest, Sha256};
 
 use super::Wanted;
-use crate::commands::policy::today;
+use crate::clock::today;
 
 /// A file that may run.
 #[derive(Debug)]
