@@ -76,6 +76,15 @@ impl Roots {
         let path = &root.path;
         let what = || format!("cannot open the root {}", path.display());
         let (open, answer) = identify(kernel, path).with_context(what)?;
+        // It was resolved a moment ago: no link may have taken its place since.
+        let link = format!("/proc/self/fd/{}", open.as_raw_fd());
+        let opened = std::fs::read_link(link).with_context(what)?;
+        ensure!(
+            opened == *path,
+            "root {} leads to {} now: something is changing it",
+            path.display(),
+            opened.display()
+        );
         let kind = open.metadata()?.file_type();
         // A file that is mounted below a root is not what is written there.
         let file = kind.is_file() && (root.needed || !root.rights.write);

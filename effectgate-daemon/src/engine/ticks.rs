@@ -21,8 +21,14 @@ impl Work {
     /// Kills a job's processes for what its policy says, wherever they went.
     fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
         self.step(Input::Notice { job: id, ts: self.now(), notice });
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.stopped = true;
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.stopped = true;
+        }
+        self.kill(id);
+    }
+
+    fn kill(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
         warn(kill_cgroup(&job.cgroup));
         match self.kernel.labelled(id) {
             Ok(tids) => tids.into_iter().filter_map(proc::process_of).for_each(proc::kill),
@@ -39,6 +45,9 @@ impl Work {
             if self.jobs.get(&id).filter(lossy).is_some() {
                 let why = "records were lost, and the policy says on_loss: kill".to_owned();
                 self.put_an_end_to(id, Notice::Stopped { why });
+            } else if self.jobs.get(&id).is_some_and(|job| job.stopped) {
+                // What joined it since, or was being made while it was killed.
+                self.kill(id);
             }
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.sync();

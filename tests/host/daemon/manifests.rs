@@ -5,9 +5,10 @@ use std::os::unix::process::ExitStatusExt;
 use effectgate_tests::Scene;
 use effectgate_tests::daemon::Daemon;
 use effectgate_tests::manifest::Manifest;
+use effectgate_tests::wait;
 use serde_json::json;
 
-use crate::house::Job;
+use crate::house::{Job, trigger};
 
 fn scene(manifest: &Manifest) -> Scene {
     let scene = Scene::new();
@@ -47,4 +48,19 @@ fn a_job_is_stopped_when_its_time_is_over() {
     let (code, verdict) = job.finish(&daemon);
     assert_eq!(code, 120, "{verdict:#}");
     assert_eq!(verdict["violations"][0]["class"], json!("limit"), "{verdict:#}");
+}
+
+#[test]
+fn what_joins_a_stopped_job_is_killed_too() {
+    let daemon = Daemon::start();
+    let scene = scene(&Manifest::new().set("max_wall_clock_sec", 1));
+    let mut job = Job::under_manifest(&daemon, "joined", scene, &["true"]);
+    job.ended();
+    // It waits for a word that nobody says.
+    let mut late = trigger(&["after-line", "true"], &job.scene).spawn().expect("a process");
+    job.cgroup.add(late.id());
+    let status = wait::exit(&mut late, "the process that joined later");
+    assert_eq!(status.signal(), Some(libc::SIGKILL));
+    let (code, verdict) = job.finish(&daemon);
+    assert_eq!(code, 120, "{verdict:#}");
 }
