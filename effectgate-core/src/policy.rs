@@ -11,6 +11,7 @@ use serde::Serialize;
 pub use crate::fault::Fault;
 pub use crate::host::{Host, HostName, Protocol};
 use crate::input::{Coverage, Limited};
+use crate::secret::is_secret_name;
 use crate::{envelope, manifest};
 pub use list::{Entry, Key, List, Named};
 pub use outside::leads_outside;
@@ -335,7 +336,8 @@ impl Rights {
 }
 
 /// Keys that every process has and that carry no capability, with the one
-/// that the observer itself gives.
+/// that the observer itself gives. A name that promises a secret must be listed,
+/// even among the locale's.
 pub fn is_base_env(name: &[u8]) -> bool {
     const BASE: [&str; 14] = [
         "PATH",
@@ -353,5 +355,6 @@ pub fn is_base_env(name: &[u8]) -> bool {
         "_",
         "ENVELOPE_HASH",
     ];
-    name.starts_with(b"LC_") || BASE.iter().any(|base| base.as_bytes() == name)
+    name.starts_with(b"LC_") && !is_secret_name(name)
+        || BASE.iter().any(|base| base.as_bytes() == name)
 }

@@ -3,12 +3,15 @@
 
 mod inline;
 mod pipe;
+mod told;
 mod wrapper;
 
 pub use inline::inline_form;
-pub(crate) use inline::{is_interpreter, module};
+pub(crate) use inline::{is_interpreter, managed};
 pub use pipe::pipes_into_shell;
-pub(crate) use wrapper::{is_wrapper, wrapped};
+pub(crate) use told::Told;
+pub(crate) use wrapper::is_wrapper;
+use wrapper::{split, wrapped};
 
 /// Where programs are looked for that a policy lists by name, beside the
 /// directories that its profiles add.

@@ -9,7 +9,7 @@ use super::{Because, note};
 use crate::host;
 use crate::input::Bytes;
 use crate::policy::is_base_env;
-use crate::programs::{basename, inline_form, is_package_manager, shell_name};
+use crate::programs::{Told, basename, inline_form, is_package_manager, managed, shell_name};
 use crate::trace::{self, Event, Flaw, Kind};
 
 /// `IPPROTO_TCP`, `IPPROTO_UDP`.
@@ -80,8 +80,16 @@ impl Run<'_> {
                 note(&mut self.used.beyond, (place, why), || because("worked there".into()));
             }
         }
-        if let Some(binary) = &event.binary {
-            self.program(line, event, binary);
+        match &event.binary {
+            Some(binary) => {
+                let told = Told::of(binary, &event.argv);
+                told.programs.iter().for_each(|program| self.program(line, event, program));
+                told.disguised.iter().for_each(|program| self.told(line, event, program));
+            }
+            None => {
+                let told = Told::handed(&event.argv);
+                told.programs.iter().for_each(|program| self.told(line, event, program));
+            }
         }
         if let Some(host) = &event.host {
             self.host(line, event, host);
@@ -95,8 +103,9 @@ impl Run<'_> {
                 known.digest = event.digest.as_deref().unwrap_or_default().to_owned();
                 known.command = event.argv.iter().map(ToString::to_string).collect();
                 known.tools.extend(event.tools.iter().flatten().map(ToString::to_string));
-                if let Some(program) = event.argv.first().filter(|_| event.binary.is_none()) {
-                    self.program(line, event, program);
+                let command: Vec<&str> = event.argv.iter().map(AsRef::as_ref).collect();
+                if event.binary.is_none() {
+                    self.program(line, event, &command);
                 }
             }
             (Kind::ToolCall, Some(server)) => {
@@ -130,23 +139,39 @@ impl Run<'_> {
         }
     }
 
-    fn program(&mut self, line: u64, event: &Event<'_>, binary: &str) {
+    /// A program that runs, with its arguments; `argv` begins with its name.
+    fn program(&mut self, line: u64, event: &Event<'_>, argv: &[&str]) {
+        let Some(binary) = argv.first() else { return };
         let path = match binary.contains('/') {
-            true => self.place(binary.as_bytes()),
+            // From where the agent stood, as `compare` reads it.
+            true => self.place(&match &event.cwd {
+                Some(cwd) if !binary.starts_with('/') => format!("{cwd}/{binary}").into_bytes(),
+                _ => binary.as_bytes().to_vec(),
+            }),
             false => binary.as_bytes().to_vec(),
         };
+        let because = || Because::new(line, event.name.clone(), format!("ran {binary}"));
+        note(&mut self.used.programs, path, because);
+        self.told(line, event, argv);
+    }
+
+    /// What a program is, by its name and arguments.
+    fn told(&mut self, line: u64, event: &Event<'_>, argv: &[&str]) {
+        let Some(binary) = argv.first() else { return };
         let because = |did: &str| Because::new(line, event.name.clone(), format!("ran {did}"));
-        let name = basename(&path);
+        let name = basename(binary.as_bytes());
         if let Some(shell) = shell_name(&name) {
             note(&mut self.used.shells, shell, || because(binary));
         }
-        if let Some(form) = inline_form(&name, &byte_words(event)) {
+        if let Some(form) = inline_form(&name, argv) {
             note(&mut self.used.shells, form, || because(form));
+        }
+        if let Some(manager) = managed(&name, argv) {
+            note(&mut self.used.package_managers, manager, || because(binary));
         }
         if is_package_manager(&name) {
             note(&mut self.used.package_managers, name, || because(binary));
         }
-        note(&mut self.used.programs, path, || because(binary));
     }
 
     fn host(&mut self, line: u64, event: &Event<'_>, text: &str) {
@@ -195,8 +220,4 @@ impl Run<'_> {
         }
         [b"/".as_slice(), &parts.join(&b'/')].concat()
     }
-}
-
-fn byte_words<'a>(event: &'a Event<'_>) -> Vec<&'a [u8]> {
-    event.argv.iter().map(|word| word.as_bytes()).collect()
 }

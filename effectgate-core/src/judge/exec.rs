@@ -85,12 +85,8 @@ impl Meant<'_> {
     fn package_manager(&self, exec: &Exec) -> Option<ExecJudgement> {
         let asked = basename(&exec.asked);
         let named = || self.names.iter().chain([&asked]).any(|name| is_package_manager(name));
-        let module = || {
-            let mut modules =
-                self.names.iter().filter_map(|name| programs::module(name, &exec.argv));
-            modules.any(|module| is_package_manager(&module))
-        };
-        (!self.changes_dependencies() && (named() || module()))
+        let managed = || self.names.iter().any(|it| programs::managed(it, &exec.argv).is_some());
+        (!self.changes_dependencies() && (named() || managed()))
             .then(|| self.violates("dependency_change", "a package manager"))
     }
 

@@ -1,6 +1,6 @@
 //! Interpreters whose program stands in their arguments.
 
-use super::{basename, stem};
+use super::{basename, is_package_manager, stem};
 
 /// How one interpreter reads its options.
 struct Interpreter {
@@ -106,18 +106,21 @@ pub fn inline_form(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<&'static s
     while let Some(argument) = arguments.next() {
         match interpreter.read(argument) {
             Reads::Code => return Some(interpreter.form),
-            Reads::Value => {
-                arguments.next();
-            }
-            Reads::Alone => {}
+            // A module in a URL is a program in an argument.
+            Reads::Value if arguments.next().is_some_and(is_data) => return Some(interpreter.form),
+            Reads::Value | Reads::Alone => {}
             Reads::End => return None,
         }
     }
     None
 }
 
+fn is_data(value: &[u8]) -> bool {
+    value.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"data:"))
+}
+
 /// The module that Python runs as its program (`python -m pip`).
-pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
+fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
     let python = interpreter(binary).filter(|one| one.last.contains(&b'm'))?;
     let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
     while let Some(argument) = arguments.next() {
@@ -134,6 +137,38 @@ pub(crate) fn module(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> 
                 return Some(String::from_utf8_lossy(name).into_owned());
             }
             Reads::End => return None,
+        }
+    }
+    None
+}
+
+/// The package manager that an interpreter runs: as a module (`python -m pip`),
+/// or as a script (`python /usr/bin/pip`, `node …/npm-cli.js`).
+pub(crate) fn managed(binary: &str, argv: &[impl AsRef<[u8]>]) -> Option<String> {
+    const SCRIPTS: [&str; 7] =
+        ["npm-cli.js", "npx-cli.js", "yarn.js", "pnpm.cjs", "pnpm.mjs", "composer.phar", "pip.pyz"];
+    let is_manager = |name: &str| is_package_manager(name) || SCRIPTS.contains(&name);
+    if let Some(module) = module(binary, argv) {
+        let whole = module.split('.').next().unwrap_or_default();
+        return is_manager(whole).then_some(module);
+    }
+    let script = basename(script(binary, argv)?);
+    is_manager(&script).then_some(script)
+}
+
+/// The file that an interpreter runs as its program.
+fn script<'a>(binary: &str, argv: &'a [impl AsRef<[u8]>]) -> Option<&'a [u8]> {
+    let interpreter = interpreter(binary)?;
+    let mut arguments = argv.iter().skip(1).map(AsRef::as_ref);
+    while let Some(argument) = arguments.next() {
+        match interpreter.read(argument) {
+            Reads::Code => return None,
+            Reads::Value => {
+                arguments.next();
+            }
+            Reads::Alone => {}
+            Reads::End if argument == b"--" => return arguments.next(),
+            Reads::End => return Some(argument).filter(|it| !it.starts_with(b"-")),
         }
     }
     None
@@ -176,6 +211,9 @@ impl Interpreter {
             let is = |names: &[&str]| names.iter().any(|long| long.as_bytes() == name);
             return match (is(self.long_code), name.len() == argument.len()) {
                 (true, _) => Reads::Code,
+                (false, false) if is(self.long_value) && is_data(&argument[name.len() + 1..]) => {
+                    Reads::Code
+                }
                 (false, true) if is(self.long_value) => Reads::Value,
                 (false, _) => Reads::Alone,
             };
@@ -221,6 +259,8 @@ mod tests {
             ("nodejs -pe x", "node -e"),
             ("node -r ./a.js --print x", "node -e"),
             ("node18 -p x", "node -e"),
+            ("node --import data:text/javascript,x", "node -e"),
+            ("node --import=data:text/javascript,x", "node -e"),
             ("perl -e x", "perl -e"),
             ("perl -lne x", "perl -e"),
             ("perl5.36.0 -MPOSIX -E x", "perl -e"),
@@ -247,6 +287,27 @@ mod tests {
         }
         for line in ["python3 -c pip -m pip", "python3 x.py -m pip", "node -m pip", "python3 -- m"]
         {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn package_managers_by_another_name() {
+        let of = |line: &str| {
+            let argv: Vec<&str> = line.split(' ').collect();
+            managed(argv[0], &argv)
+        };
+        for line in [
+            "python3 -m pip.__main__",
+            "python3 /usr/bin/pip3 install x",
+            "python3 -I -- /usr/lib/python3/pip install x",
+            "node -r a /usr/lib/node_modules/npm/bin/npm-cli.js i",
+            "php composer.phar",
+            "ruby /usr/bin/gem",
+        ] {
+            assert!(of(line).is_some(), "{line}");
+        }
+        for line in ["python3 x.py pip", "python3 -c pip", "node bundle.js", "python3", "cat pip"] {
             assert_eq!(of(line), None, "{line}");
         }
     }
