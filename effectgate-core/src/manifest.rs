@@ -100,8 +100,9 @@ fn check_anything_runs(fields: Fields, faults: &mut Faults) {
     if let Some(at) = fields.at("binaries")
         && empty("binaries")
         && empty("mcp_servers")
+        && fields.list("exec_roots").is_none_or(<[_]>::is_empty)
     {
-        let message = "neither a binary nor an MCP server is listed: nothing can run";
+        let message = "neither a binary, an exec root nor an MCP server is listed: nothing can run";
         faults.add(at, "nothing-runs", message, "list the programs that the agent starts");
     }
 }

@@ -176,8 +176,12 @@ impl Plan {
         let keys = used.keys(&mut plan.left_out);
         plan.env =
             keys.into_iter().map(|(key, because)| (quoted(&key), because.to_string())).collect();
-        plan.hosts =
-            used.hosts.iter().map(|(host, because)| (entry(host), because.to_string())).collect();
+        // Protocols that a manifest has no word for are all of them, once.
+        let mut hosts: BTreeMap<String, Because> = BTreeMap::new();
+        for (reached, because) in &used.hosts {
+            note(&mut hosts, entry(reached), || because.clone());
+        }
+        plan.hosts = hosts.into_iter().map(|(host, why)| (host, why.to_string())).collect();
         plan
     }
 

@@ -1,6 +1,7 @@
 //! A trace of the agent's harness, read for what its run used. One line is
 //! held at a time.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use super::places::contains;
@@ -10,6 +11,7 @@ use crate::host;
 use crate::input::Bytes;
 use crate::policy::is_base_env;
 use crate::programs::{Told, basename, inline_form, is_package_manager, managed, shell_name};
+use crate::redact;
 use crate::trace::{self, Event, Flaw, Kind};
 
 /// `IPPROTO_TCP`, `IPPROTO_UDP`.
@@ -43,7 +45,7 @@ pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceErro
     };
     let mut flaw: Option<(u64, Flaw)> = None;
     let lines = trace::read(trace, |line, seen| match seen {
-        Ok(event) => run.event(line, &event),
+        Ok(event) => run.event(line, &without_secrets(event)),
         Err(found) => {
             flaw.get_or_insert((line, found));
         }
@@ -56,6 +58,30 @@ pub fn of_trace(trace: impl BufRead, workspace: &[u8]) -> Result<Used, TraceErro
     }
     let used = Used { steps: Some(run.steps), ..run.used };
     Ok(used)
+}
+
+/// A log holds no secrets, and its draft none either: what was taken out is
+/// left out. A trace holds what its harness wrote down.
+fn without_secrets(event: Event<'_>) -> Event<'static> {
+    let owned = |bytes: Bytes| Cow::Owned(String::from_utf8_lossy(&bytes).into_owned());
+    let text = |text: Cow<'_, str>| owned(redact::text(text.as_bytes()));
+    let all = |list: Vec<Cow<'_, str>>| list.into_iter().map(text).collect();
+    let argv: Vec<Bytes> = event.argv.iter().map(|word| word.as_bytes().to_vec()).collect();
+    Event {
+        ts: event.ts,
+        kind: event.kind,
+        name: text(event.name),
+        binary: event.binary.map(|binary| owned(redact::path(binary.as_bytes()))),
+        argv: redact::argv(&argv).into_iter().map(owned).collect(),
+        cwd: event.cwd.map(|cwd| owned(redact::path(cwd.as_bytes()))),
+        host: event.host.map(text),
+        step: event.step,
+        env: all(event.env),
+        server: event.server.map(text),
+        output: None,
+        digest: event.digest.map(text),
+        tools: event.tools.map(all),
+    }
 }
 
 struct Run<'a> {

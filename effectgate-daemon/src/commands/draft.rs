@@ -21,6 +21,7 @@ use serde_json::json;
 use super::{policy as policy_file, print, print_json};
 use crate::{
     cli::{Draft, Format},
+    diagnose::visible,
     exit::{self, Code, Outcomes},
 };
 
@@ -80,10 +81,10 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
         Format::Text => {
             print(&draft.text);
             for why in &draft.because {
-                tracing::info!("{why}");
+                tracing::info!("{}", visible(why));
             }
             for what in &draft.left_out {
-                tracing::warn!("not drafted: {what}");
+                tracing::warn!("not drafted: {}", visible(what));
             }
         }
     }
