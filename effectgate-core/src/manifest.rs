@@ -15,6 +15,7 @@ use crate::fault::{Fault, Faults};
 use crate::form::{self, Fields};
 use crate::policy::{Agent, Entry, Key, Kind, Limit, Limits, List, Network, Policy};
 
+pub(crate) use identity::is_bot;
 pub(crate) use keys::FORMAT;
 
 /// Reads a manifest of version 1 or 2. `today` is `YYYY-MM-DD`: exceptions

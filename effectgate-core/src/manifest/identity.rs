@@ -45,7 +45,7 @@ pub(super) fn owner(text: &str) -> Result<(), Bad> {
 }
 
 /// Whether this is how bots are named where code is hosted.
-pub(super) fn is_bot(name: &str) -> bool {
+pub(crate) fn is_bot(name: &str) -> bool {
     let lower = name.trim().to_lowercase();
     lower == "bot" || ["[bot]", "-bot", "_bot"].iter().any(|end| lower.ends_with(end))
 }
