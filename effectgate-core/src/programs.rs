@@ -11,7 +11,7 @@ pub(crate) use inline::{is_interpreter, managed};
 pub use pipe::pipes_into_shell;
 pub(crate) use told::Told;
 pub(crate) use wrapper::is_wrapper;
-use wrapper::{split, wrapped};
+use wrapper::{is_assignment, split, wrapped};
 
 /// Where programs are looked for that a policy lists by name, beside the
 /// directories that its profiles add.

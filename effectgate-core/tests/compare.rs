@@ -221,6 +221,10 @@ fn programs() {
         (r#""binary": "python3", "argv": ["/usr/bin/pip3", "install", "x"]"#, "package-manager"),
         (r#""binary": "env", "argv": ["A=b", "npm", "ci"]"#, "binary-not-listed package-manager"),
         (r#""binary": "env", "argv": ["make"]"#, ""),
+        (r#""binary": "bash", "argv": ["-lc", "cd x && pip install y"]"#, "package-manager"),
+        (r#""binary": "bash", "argv": ["-c", "node -e x"]"#, "inline-program"),
+        (r#""binary": "bash", "argv": ["-c", "zsh -c x"]"#, "shell"),
+        (r#""binary": "bash", "argv": ["-c", "echo 'x; zsh -c y'"]"#, ""),
         (
             r#""type": "tool_call", "name": "read_file", "binary": null, "argv": ["zsh", "-c", "x"]"#,
             "shell",

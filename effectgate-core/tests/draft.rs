@@ -224,6 +224,7 @@ fn a_trace_of_any_program_passes_under_its_draft() {
         r#""binary":"python3","argv":["python3","-m","pip","list"]"#,
         r#""binary":"python3","argv":["/usr/bin/pip3","list"]"#,
         r#""binary":"git","argv":["bash","-lc","x"]"#,
+        r#""binary":"bash","argv":["bash","-lc","cd x && pip install y; node -e z"]"#,
         r#""binary":"bin/built","argv":[]"#,
         r#""binary":"../docs/bin/built","argv":[]"#,
         r#""binary":"node","argv":["node","--import","data:text/javascript,x"]"#,

@@ -150,9 +150,7 @@ impl<'a> Programs<'a> {
                 self.listed(line, (cwd, inner, None), places, findings);
             }
         }
-        if let Some(program) = &told.disguised {
-            self.told_one(line, program, findings);
-        }
+        told.said.iter().for_each(|program| self.told_one(line, program, findings));
         if told.too_deep {
             findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
                 let message = "too many programs run one another".to_owned();

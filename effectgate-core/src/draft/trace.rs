@@ -110,11 +110,12 @@ impl Run<'_> {
             Some(binary) => {
                 let told = Told::of(binary, &event.argv);
                 told.programs.iter().for_each(|program| self.program(line, event, program));
-                told.disguised.iter().for_each(|program| self.told(line, event, program));
+                told.said.iter().for_each(|program| self.told(line, event, program));
             }
             None => {
                 let told = Told::handed(&event.argv);
-                told.programs.iter().for_each(|program| self.told(line, event, program));
+                let all = told.programs.iter().chain(&told.said);
+                all.for_each(|program| self.told(line, event, program));
             }
         }
         if let Some(host) = &event.host {

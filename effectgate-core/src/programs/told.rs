@@ -1,7 +1,9 @@
 //! What a line of a trace says that runs: the program itself, and those that it
 //! runs in turn. Traces write arguments down in more than one way.
 
-use super::{basename, is_interpreter, is_same, is_wrapper, shell_name, split, wrapped};
+use super::{
+    basename, is_assignment, is_interpreter, is_same, is_wrapper, shell_name, split, wrapped,
+};
 
 /// Programs that run one another, as far as they are followed.
 const DEEPEST: usize = 8;
@@ -11,8 +13,10 @@ const DEEPEST: usize = 8;
 pub(crate) struct Told<'a> {
     /// First the one that was asked for, then those that it runs.
     pub programs: Vec<Vec<&'a str>>,
-    /// What the arguments say it is, where that is another one.
-    pub disguised: Option<Vec<&'a str>>,
+    /// Programs of which only a text speaks: the arguments of another one, or
+    /// the command line that a shell was given. Words of the shell's own are
+    /// among them.
+    pub said: Vec<Vec<&'a str>>,
     /// More run one another than are followed.
     pub too_deep: bool,
 }
@@ -20,7 +24,9 @@ pub(crate) struct Told<'a> {
 impl<'a> Told<'a> {
     /// Of a program that has a name of its own.
     pub fn of(binary: &'a str, argv: &'a [impl AsRef<str>]) -> Self {
-        Told { disguised: disguised(binary, argv), ..Told::from(whole(binary, argv)) }
+        let mut told = Told::from(whole(binary, argv));
+        told.said.extend(disguised(binary, argv));
+        told
     }
 
     /// Of what a tool was handed: a command, or words of another kind.
@@ -37,6 +43,15 @@ impl<'a> Told<'a> {
     }
 
     fn from(argv: Vec<&'a str>) -> Self {
+        let mut told = Told::chain(argv);
+        let texts = told.programs.iter().filter_map(|program| shell_text(program));
+        let commands = texts.flat_map(commands).map(Told::chain);
+        told.said = commands.flat_map(|command| command.programs).collect();
+        told
+    }
+
+    /// A program, and those that it runs.
+    fn chain(argv: Vec<&'a str>) -> Self {
         let mut told = Told { programs: vec![argv], ..Told::default() };
         let mut from = 0;
         for _ in 0..DEEPEST {
@@ -70,8 +85,48 @@ fn disguised<'a>(binary: &str, argv: &'a [impl AsRef<str>]) -> Option<Vec<&'a st
     let second = argv.get(1)?.as_ref();
     let name = basename(first.as_bytes());
     let shell = shell_name(&name).is_some() && is_command_option(second);
-    let other = !is_same(first, binary);
+    // One that runs another has been followed already.
+    let other = !is_same(first, binary) && !is_wrapper(binary);
     (other && (shell || is_interpreter(&name))).then(|| argv.iter().map(AsRef::as_ref).collect())
+}
+
+/// The command line that a shell was given as an argument.
+fn shell_text<'a>(argv: &[&'a str]) -> Option<&'a str> {
+    let (shell, arguments) = argv.split_first()?;
+    shell_name(&basename(shell.as_bytes()))?;
+    let option = arguments.iter().position(|word| is_command_option(word))?;
+    arguments[option + 1..].iter().find(|word| !word.starts_with('-')).copied()
+}
+
+/// The commands of a command line, as far as they can be told without a shell:
+/// what stands in quotes is not cut.
+fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    const BEFORE: [&str; 12] = [
+        "!", "if", "then", "else", "elif", "while", "until", "do", "time", "exec", "command",
+        "builtin",
+    ];
+    let mut quote = None;
+    let ends = move |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            _ => {}
+        }
+        quote.is_none() && matches!(c, ';' | '|' | '&' | '\n' | '(' | ')' | '{' | '}' | '`')
+    };
+    text.split(ends).filter_map(|command| {
+        let own = |word: &&str| BEFORE.contains(word) || is_assignment(word);
+        let words: Vec<&str> = split(command).skip_while(own).collect();
+        (!words.is_empty() && !reads_its_input(&words)).then_some(words)
+    })
+}
+
+/// `… | sh -s`: whether that may be is asked of what is piped into it.
+fn reads_its_input(argv: &[&str]) -> bool {
+    let is_shell = argv.first().is_some_and(|it| shell_name(&basename(it.as_bytes())).is_some());
+    let mut arguments = argv.iter().skip(1);
+    let options = arguments.clone().all(|word| word.starts_with('-') && !is_command_option(word));
+    is_shell && (options || arguments.any(|word| *word == "-s"))
 }
 
 /// `-c`, `-lc`: a shell's program follows.
@@ -93,7 +148,7 @@ mod tests {
     fn names(told: &Told) -> String {
         told.programs
             .iter()
-            .chain(&told.disguised)
+            .chain(&told.said)
             .map(|program| program[0])
             .collect::<Vec<_>>()
             .join(" ")
@@ -109,9 +164,21 @@ mod tests {
             ("git", "bash -lc x", "git bash"),
             ("python3", "bash -c x", "python3 bash"),
             ("which", "bash -a", "which"),
+            ("bash", "bash x.sh", "bash"),
         ] {
             let argv: Vec<&str> = line.split(' ').collect();
             assert_eq!(names(&Told::of(binary, &argv)), want, "{binary}: {line}");
+        }
+        for (text, want) in [
+            ("pip install x", "bash pip"),
+            ("cd a && A=b pip install x | tee y; exec node -e z", "bash cd pip tee node"),
+            ("if make; then nice npm ci; fi", "bash make nice npm fi"),
+            ("echo 'a; pip install'", "bash echo"),
+            ("x=$(npm ci)", "bash npm"),
+            ("", "bash"),
+        ] {
+            let argv = ["bash", "-e", "-lc", text];
+            assert_eq!(names(&Told::of("bash", &argv)), want, "{text}");
         }
         let deep = ["env"; 20];
         assert!(Told::of("env", &deep).too_deep);

@@ -161,7 +161,7 @@ impl Wrapper {
 }
 
 /// `NAME=value`, before the program.
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
