@@ -16,6 +16,7 @@ use crate::form::{self, Fields};
 use crate::policy::{Agent, Entry, Key, Kind, Limit, Limits, List, Network, Policy};
 
 pub(crate) use binaries::is_basename;
+pub(crate) use identity::is_bot;
 pub(crate) use keys::FORMAT;
 
 /// Reads a manifest of version 1 or 2. `today` is `YYYY-MM-DD`: exceptions
@@ -99,8 +100,9 @@ fn check_anything_runs(fields: Fields, faults: &mut Faults) {
     if let Some(at) = fields.at("binaries")
         && empty("binaries")
         && empty("mcp_servers")
+        && fields.list("exec_roots").is_none_or(<[_]>::is_empty)
     {
-        let message = "neither a binary nor an MCP server is listed: nothing can run";
+        let message = "neither a binary, an exec root nor an MCP server is listed: nothing can run";
         faults.add(at, "nothing-runs", message, "list the programs that the agent starts");
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::fault::{Fault, Faults, quoted};
 use crate::form::{self, Fields, Format, Key, Object, Shape, Syntax};
+use crate::manifest::is_bot;
 use crate::pin::parse_digest;
 
 pub(crate) const FORMAT: Format = Format {
@@ -49,6 +50,7 @@ pub fn parse_note(file_name: &str, bytes: &[u8]) -> Result<ReviewNote, Vec<Fault
     let (root, mut faults) = form::open(file_name, bytes, &FORMAT)?;
     let fields = Fields::of(&root);
     let text = |key| fields.text(key).map(|(_, text)| text.to_owned()).unwrap_or_default();
+    check_reviewer(fields, &mut faults);
     check_date(fields, &mut faults);
     let note = ReviewNote {
         reviewer: text("reviewer"),
@@ -58,6 +60,14 @@ pub fn parse_note(file_name: &str, bytes: &[u8]) -> Result<ReviewNote, Vec<Fault
         new_digest: digest(fields, "new_digest", &mut faults),
     };
     faults.none_or(note)
+}
+
+fn check_reviewer(fields: Fields, faults: &mut Faults) {
+    let Some((at, name)) = fields.text("reviewer") else { return };
+    if name.split([',', ' ', ';']).any(is_bot) {
+        let message = format!("reviewer: {} is a bot", quoted(name));
+        faults.add(at, "owner-bot", message, "name the person who reviewed the change");
+    }
 }
 
 fn check_date(fields: Fields, faults: &mut Faults) {
@@ -101,5 +111,9 @@ mod tests {
         assert_eq!(faults.iter().map(|f| f.rule).collect::<Vec<_>>(), ["date", "digest"]);
         let faults = parse_note("n.json", b"{\"reviewer\": \" \", \"by\": 1}").unwrap_err();
         assert_eq!(faults.len(), 6, "{faults:?}");
+        for bot in ["renovate[bot]", "review-bot", "Ann, docs-bot"] {
+            let text = text("2024-02-29", &"a".repeat(64)).replace("\"R\"", &format!("{bot:?}"));
+            assert_eq!(parse_note("n", text.as_bytes()).unwrap_err()[0].rule, "owner-bot");
+        }
     }
 }

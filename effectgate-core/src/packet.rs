@@ -118,7 +118,10 @@ pub fn recorded(bytes: &[u8], today: &str) -> Result<Recorded, Problem> {
     if !time::is_day(&recorded.day) || recorded.day.as_str() > today {
         return Err(bad("it was made on a day that is not there yet"));
     }
-    if !recorded.workspace.starts_with('/') {
+    // Below `/` lies everything, so that nothing would be outside.
+    let mut parts = recorded.workspace.split('/').filter(|part| !part.is_empty());
+    let somewhere = parts.clone().next().is_some() && !parts.any(|part| matches!(part, "." | ".."));
+    if !recorded.workspace.starts_with('/') || !somewhere {
         return Err(bad("it names no workspace"));
     }
     Ok(recorded)

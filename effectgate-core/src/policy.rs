@@ -11,6 +11,7 @@ use serde::Serialize;
 pub use crate::fault::Fault;
 pub use crate::host::{Host, HostName, Protocol};
 use crate::input::Limited;
+use crate::secret::is_secret_name;
 use crate::{envelope, manifest};
 pub use agent::{Agent, Exception, Limit, Limits, OnLoss, OnViolation, Reached, Server};
 pub use list::{Entry, Key, List, Named};
@@ -153,7 +154,8 @@ impl Policy {
 }
 
 /// Keys that every process has and that carry no capability, with the one
-/// that the observer itself gives.
+/// that the observer itself gives. A name that promises a secret must be listed,
+/// even among the locale's.
 pub fn is_base_env(name: &[u8]) -> bool {
     const BASE: [&str; 14] = [
         "PATH",
@@ -171,5 +173,6 @@ pub fn is_base_env(name: &[u8]) -> bool {
         "_",
         "ENVELOPE_HASH",
     ];
-    name.starts_with(b"LC_") || BASE.iter().any(|base| base.as_bytes() == name)
+    name.starts_with(b"LC_") && !is_secret_name(name)
+        || BASE.iter().any(|base| base.as_bytes() == name)
 }

@@ -4,12 +4,15 @@
 mod inline;
 mod manager;
 mod pipe;
+mod told;
 mod wrapper;
 
 pub(crate) use inline::{inline_form, is_interpreter};
 pub(crate) use manager::run_by_interpreter;
 pub(crate) use pipe::pipes_into_shell;
-pub(crate) use wrapper::{is_wrapper, wrapped};
+pub(crate) use told::Told;
+pub(crate) use wrapper::is_wrapper;
+use wrapper::{is_assignment, split, wrapped};
 
 /// Where programs are looked for that a policy lists by name, beside the
 /// directories that its profiles add.

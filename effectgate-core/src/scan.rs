@@ -110,4 +110,11 @@ fn each(line: u64, event: &Event<'_>, found: &mut dyn FnMut(Place)) {
     text("cwd", event.cwd.as_ref());
     text("host", event.host.as_ref());
     text("output", event.output.as_ref());
+    text("server", event.server.as_ref());
+    text("digest", event.digest.as_ref());
+    for (index, tool) in event.tools.iter().flatten().enumerate() {
+        find::in_text(tool.as_bytes(), &mut |sign| {
+            found(Place { line, field: "tools", index: Some(index), sign });
+        });
+    }
 }

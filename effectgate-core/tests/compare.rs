@@ -163,6 +163,8 @@ fn directories() {
         "C:/src",
         "src\\\\..",
         "%73rc",
+        "$HOME",
+        "file:///srv/repo/src",
     ] {
         assert_eq!(of(&format!(r#""cwd": "{outside}""#)), ["cwd-outside"], "{outside}");
     }
@@ -204,11 +206,29 @@ fn programs() {
         (r#""binary": "python3", "argv": ["-c", "x"]"#, "inline-program"),
         (r#""binary": "python3", "argv": ["x.py", "-c", "x"]"#, ""),
         (r#""binary": "python3", "argv": ["-m", "pip", "install", "x"]"#, "package-manager"),
-        (r#""binary": "env", "argv": ["A=b", "zsh", "-c", "x"]"#, "shell"),
-        (r#""binary": "env", "argv": ["A=b", "npm", "ci"]"#, "package-manager"),
+        (r#""binary": "env", "argv": ["A=b", "zsh", "-c", "x"]"#, "binary-not-listed shell"),
+        (r#""binary": "env", "argv": ["-S", "bash -c x"]"#, ""),
+        (r#""binary": "env", "argv": ["-S", "zsh -c x"]"#, "binary-not-listed shell"),
+        (
+            r#""binary": "env", "argv": ["timeout", "-s", "KILL", "5", "zsh"]"#,
+            "binary-not-listed shell",
+        ),
+        (r#""binary": "env", "argv": ["-u", "A", "git", "grep", "npm"]"#, ""),
+        (r#""binary": "env", "argv": ["/tmp/git"]"#, "binary-elsewhere"),
+        (r#""binary": "git", "argv": ["zsh", "-lc", "x"]"#, "shell"),
+        (r#""binary": "python3", "argv": ["/usr/bin/pip3", "install", "x"]"#, "package-manager"),
+        (r#""binary": "env", "argv": ["A=b", "npm", "ci"]"#, "binary-not-listed package-manager"),
         (r#""binary": "env", "argv": ["make"]"#, ""),
+        (r#""binary": "bash", "argv": ["-lc", "cd x && pip install y"]"#, "package-manager"),
+        (r#""binary": "bash", "argv": ["-c", "node -e x"]"#, "inline-program"),
+        (r#""binary": "bash", "argv": ["-c", "zsh -c x"]"#, "shell"),
+        (r#""binary": "bash", "argv": ["-c", "echo 'x; zsh -c y'"]"#, ""),
         (
             r#""type": "tool_call", "name": "read_file", "binary": null, "argv": ["zsh", "-c", "x"]"#,
+            "shell",
+        ),
+        (
+            r#""type": "tool_call", "name": "read_file", "binary": null, "argv": ["zsh -lc 'x'"]"#,
             "shell",
         ),
         (r#""type": "tool_call", "name": "read_file", "binary": null, "argv": ["zsh"]"#, ""),

@@ -212,6 +212,55 @@ fn a_trace_passes_under_its_draft() {
     assert_eq!(roots(&policy)[0], "docs");
 }
 
+/// Programs behind others, and where they lie, count as `compare` counts them.
+#[test]
+fn a_trace_of_any_program_passes_under_its_draft() {
+    use effectgate_core::compare::{Against, compare};
+    for fields in [
+        r#""binary":"env","argv":["env","A=b","timeout","5","make"]"#,
+        r#""binary":"env","argv":["-S","bash -c x"]"#,
+        r#""binary":"find","argv":["find",".","-exec","python3","-c","x",";"]"#,
+        r#""binary":"python3","argv":["-c","x"]"#,
+        r#""binary":"python3","argv":["python3","-m","pip","list"]"#,
+        r#""binary":"python3","argv":["/usr/bin/pip3","list"]"#,
+        r#""binary":"git","argv":["bash","-lc","x"]"#,
+        r#""binary":"bash","argv":["bash","-lc","cd x && pip install y; node -e z"]"#,
+        r#""binary":"bin/built","argv":[]"#,
+        r#""binary":"../docs/bin/built","argv":[]"#,
+        r#""binary":"node","argv":["node","--import","data:text/javascript,x"]"#,
+        r#""binary":"nice","argv":["nice","bin/built"]"#,
+    ] {
+        let line = format!(
+            "{{\"ts\":0,\"type\":\"exec\",\"name\":\"x\",\"cwd\":\"docs\",\"host\":null,{fields}}}\n"
+        );
+        let draft = of_trace(line.as_bytes(), "/srv/work").unwrap().manifest(&wanted(true));
+        assert!(draft.left_out.is_empty(), "{draft:?}");
+        let policy = policy::parse("d.yml", draft.text.as_bytes(), DAY)
+            .unwrap_or_else(|faults| panic!("{faults:?}\n{}", draft.text));
+        let resolve = &mut |_: &str| None;
+        let against = Against { policy: &policy, workspace: "/srv/work", today: DAY, resolve };
+        let found = compare(line.as_bytes(), against).unwrap();
+        assert!(found.holds, "{fields}: {:?}\n{}", found.findings, draft.text);
+    }
+}
+
+#[test]
+fn a_draft_repeats_no_secret_of_a_trace() {
+    const SECRET: &str = "ghp_0123456789abcdefABCDEF";
+    const EVENT: &str = r#"{"ts":0,"type":"net","name":"NAME","binary":"BINARY","argv":["x","ARGV"],"cwd":"CWD","host":"HOST","env":["ENV"]}
+{"ts":0,"type":"mcp_server","name":"x","binary":null,"argv":["srv","--token","ARGV"],"cwd":null,"host":null,"server":"SERVER","digest":"DIGEST","tools":["TOOLS"]}
+"#;
+    for field in ["NAME", "BINARY", "ARGV", "CWD", "HOST", "ENV", "SERVER", "DIGEST", "TOOLS"] {
+        for secret in [SECRET.to_owned(), format!("A_TOKEN={SECRET}"), format!("//u:{SECRET}@h/")] {
+            let trace = EVENT.replace(field, &secret);
+            let used = of_trace(trace.as_bytes(), "/srv/work").unwrap();
+            for draft in [used.manifest(&wanted(true)), used.envelope(&wanted(true))] {
+                assert!(!format!("{draft:?}").contains(SECRET), "{field}: {draft:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_read_gives_no_draft() {
     let whole = recorded(vec![on(FileOp::Create, "/srv/work/f")]);

@@ -66,6 +66,18 @@ fn no_manifest() {
     }
 }
 
+/// Git compares the link, and later nothing: only its target changes.
+#[test]
+fn a_link_to_a_manifest() {
+    for job in JOBS {
+        let repo = Repo::new();
+        repo.write("real.yml", MANIFEST);
+        std::os::unix::fs::symlink("real.yml", repo.place.path().join(FILE)).expect("a link");
+        repo.pin();
+        repo.is_refused(job, "test", "");
+    }
+}
+
 #[test]
 fn a_broken_manifest() {
     for job in JOBS {
@@ -242,7 +254,7 @@ impl Repo {
 
     fn note(&self, old: &str, new: &str) {
         let note = serde_json::json!({
-            "reviewer": "B. Person", "date": "2026-11-30", "reason": "JSON is looked at",
+            "reviewer": "B. Person", "date": "2026-01-31", "reason": "JSON is looked at",
             "old_digest": old, "new_digest": new,
         });
         self.write(NOTE, &note.to_string());
@@ -265,7 +277,7 @@ impl Repo {
 
     fn first_failure(&self, job: Job) -> Option<(String, Output)> {
         let Commands { lines, variables } = job(&self.base);
-        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines.len(), 4, "{lines:?}");
         lines.into_iter().find_map(|line| {
             let mut shell = self.command("sh");
             shell

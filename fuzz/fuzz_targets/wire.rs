@@ -13,7 +13,7 @@ const JOBS: std::ops::Range<u64> = 0..4;
 fuzz_target!(|records: Vec<Vec<u8>>| {
     let mut attributor = Attributor::new(0);
     let mut events = Vec::new();
-    JOBS.for_each(|job| attributor.start(job, Vec::new()));
+    JOBS.for_each(|job| attributor.start(job, Vec::new(), Vec::new()));
     for mut bytes in records {
         if let Ok(record) = decode(&bytes) {
             attributor.take(&record, &mut events);

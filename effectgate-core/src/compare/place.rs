@@ -8,6 +8,8 @@ use crate::policy::{Key, Policy, RootRule};
 
 /// Directories whose answer is kept.
 const KEPT: usize = 1024;
+/// Of those that are no longer (bytes; `PATH_MAX`), for memory stays what it is.
+const LONGEST: usize = 4096;
 
 pub(super) struct Places<'a> {
     workspace: String,
@@ -41,7 +43,7 @@ impl<'a> Places<'a> {
             Some(inside) => *inside,
             None => {
                 let inside = self.inside(cwd);
-                if self.known.len() < KEPT {
+                if self.known.len() < KEPT && cwd.len() <= LONGEST {
                     self.known.insert(cwd.to_owned(), inside);
                 }
                 inside
@@ -79,8 +81,9 @@ impl<'a> Places<'a> {
     }
 }
 
-/// A home, or a path of another system: relative by its form, and not meant so.
+/// A home, a variable, a URL, or a path of another system: relative by its
+/// form, and not meant so.
 fn is_foreign(path: &str) -> bool {
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
-    path.starts_with('~') || path.contains('\\') || drive
+    path.starts_with(['~', '$']) || path.contains('\\') || path.contains("://") || drive
 }

@@ -7,14 +7,13 @@ use super::findings::{Findings, shown};
 use super::place::Places;
 use crate::path::{contains, normal};
 use crate::policy::{Key, Policy};
-use crate::programs;
+use crate::programs::{self, Told};
 use crate::trace::Event;
-
-/// Programs that run one another, as far as they are followed.
-const DEEPEST: usize = 8;
 
 /// Programs whose answer is kept.
 const KEPT: usize = 1024;
+/// Of those whose names are no longer (bytes), for memory stays what it is.
+const LONGEST: usize = 4096;
 
 pub(super) struct Programs<'a> {
     policy: &'a Policy,
@@ -52,9 +51,12 @@ impl<'a> Programs<'a> {
     ) {
         match &event.binary {
             Some(binary) => {
-                self.listed(line, event, binary, places, findings);
-                if !self.is_harmless(binary) {
-                    self.told(line, &whole(binary, &event.argv), findings);
+                let cwd = event.cwd.as_deref();
+                let digest = event.digest.as_deref();
+                self.listed(line, (cwd, binary, digest), places, findings);
+                if !self.is_harmless(binary) || !self.is_own(binary, &event.argv) {
+                    let told = Told::of(binary, &event.argv);
+                    self.told(line, &told, Some((cwd, places)), findings);
                 }
             }
             // A tool that runs commands is handed them like any other.
@@ -65,8 +67,7 @@ impl<'a> Programs<'a> {
     fn listed(
         &self,
         line: u64,
-        event: &Event<'_>,
-        binary: &str,
+        (cwd, binary, digest): (Option<&str>, &str, Option<&str>),
         places: &Places<'_>,
         findings: &mut Findings,
     ) {
@@ -75,7 +76,7 @@ impl<'a> Programs<'a> {
         let name = match binary.rsplit_once('/') {
             None => binary,
             Some((_, name)) => {
-                let path = places.absolute(event.cwd.as_deref(), binary);
+                let path = places.absolute(cwd, binary);
                 if self.exec_roots.iter().any(|root| contains(root, &path)) {
                     return;
                 }
@@ -103,7 +104,7 @@ impl<'a> Programs<'a> {
             return;
         };
         let wanted = entry.value.sha256.as_deref();
-        if let (Some(wanted), Some(found)) = (wanted, &event.digest)
+        if let (Some(wanted), Some(found)) = (wanted, digest)
             && !is_digest(found, wanted)
         {
             let key = Key { line: entry.line, ..list.key };
@@ -112,6 +113,11 @@ impl<'a> Programs<'a> {
                 (message, "run the program that was reviewed, or have the new one reviewed")
             });
         }
+    }
+
+    /// Whether the arguments begin with the program's own name.
+    fn is_own(&self, binary: &str, argv: &[Cow<'_, str>]) -> bool {
+        argv.first().is_none_or(|first| first == binary)
     }
 
     fn is_harmless(&mut self, binary: &str) -> bool {
@@ -123,24 +129,35 @@ impl<'a> Programs<'a> {
             && !programs::is_package_manager(&name)
             && !programs::is_interpreter(&name)
             && !programs::is_wrapper(&name);
-        if self.harmless.len() < KEPT {
+        if self.harmless.len() < KEPT && binary.len() <= LONGEST {
             self.harmless.insert(binary.to_owned(), harmless);
         }
         harmless
     }
 
-    /// What the program is, by its name and arguments; then the program that it
-    /// runs, and so on. `argv` begins with the program's name.
-    fn told(&self, line: u64, mut argv: &[&str], findings: &mut Findings) {
-        for _ in 0..DEEPEST {
-            self.told_one(line, argv, findings);
-            let Some(inner) = programs::wrapped(argv) else { return };
-            argv = &argv[inner..];
+    /// What each program is, by its name and arguments. With `at`, those that
+    /// another one runs must be listed as well.
+    fn told(
+        &self,
+        line: u64,
+        told: &Told<'_>,
+        at: Option<(Option<&str>, &Places<'_>)>,
+        findings: &mut Findings,
+    ) {
+        for (index, program) in told.programs.iter().enumerate() {
+            self.told_one(line, program, findings);
+            if let (Some((cwd, places)), Some(inner)) = (at, program.first().filter(|_| index > 0))
+            {
+                self.listed(line, (cwd, inner, None), places, findings);
+            }
         }
-        findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
-            let message = format!("more than {DEEPEST} programs run one another");
-            (message, "run the program itself")
-        });
+        told.said.iter().for_each(|program| self.told_one(line, program, findings));
+        if told.too_deep {
+            findings.add("inline-program", (Some(line), Some("argv")), self.binaries(), || {
+                let message = "too many programs run one another".to_owned();
+                (message, "run the program itself")
+            });
+        }
     }
 
     fn told_one(&self, line: u64, argv: &[&str], findings: &mut Findings) {
@@ -163,13 +180,9 @@ impl<'a> Programs<'a> {
     }
 
     fn handed(&self, line: u64, argv: &[Cow<'_, str>], findings: &mut Findings) {
-        let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
-        let Some((first, rest)) = argv.split_first() else { return };
-        let runs = rest.first().is_some_and(|option| option.starts_with('-'));
-        if runs || programs::is_wrapper(first) {
-            self.told(line, &argv, findings);
-        }
+        self.told(line, &Told::handed(argv), None, findings);
         // Here the first word may be a script as well.
+        let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         self.fetched(line, &[&[""], argv.as_slice()].concat(), findings);
     }
 
@@ -232,16 +245,6 @@ impl<'a> Programs<'a> {
     fn binaries(&self) -> Option<Key> {
         self.policy.binaries.as_ref().map(|list| list.key)
     }
-}
-
-/// The arguments with the program's own name before them: traces have it or not.
-fn whole<'a>(program: &'a str, argv: &'a [Cow<'_, str>]) -> Vec<&'a str> {
-    // By another of its names, too: `python` for the file `python3`.
-    let alike = |first: &str| programs::is_interpreter(first) && programs::is_interpreter(program);
-    let names_it = |first: &str| programs::is_same(first, program) || alike(first);
-    let own = argv.first().is_some_and(|first| names_it(first));
-    let rest = argv.iter().skip(usize::from(own)).map(AsRef::as_ref);
-    std::iter::once(program).chain(rest).collect()
 }
 
 /// Whether a digest as a trace writes it is this one.

@@ -1,6 +1,7 @@
 //! A trace of the agent's harness, read for what its run used. One line is
 //! held at a time.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use super::used::{Reached, Server, Used};
@@ -9,7 +10,10 @@ use crate::host;
 use crate::input::Bytes;
 use crate::path::{contains, normal};
 use crate::policy::is_base_env;
-use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
+use crate::programs::{
+    Told, basename, inline_form, is_package_manager, run_by_interpreter, shell_name,
+};
+use crate::redact;
 use crate::trace::{self, Event, Extent, Flaw, Kind};
 
 /// Why a trace gives no draft.
@@ -32,7 +36,7 @@ pub fn of_trace(trace: impl BufRead, workspace: &str) -> Result<Used, TraceError
     let mut run = Run { workspace, used: Used::default(), extent: Extent::default() };
     let mut flaw: Option<(u64, Flaw)> = None;
     let lines = trace::read(trace, |line, seen| match seen {
-        Ok(event) => run.event(line, &event),
+        Ok(event) => run.event(line, &without_secrets(event)),
         Err(found) => {
             flaw.get_or_insert((line, found));
         }
@@ -45,6 +49,30 @@ pub fn of_trace(trace: impl BufRead, workspace: &str) -> Result<Used, TraceError
     }
     let used = Used { nanos: run.extent.nanos(), extent: Some(run.extent), ..run.used };
     Ok(used)
+}
+
+/// A log holds no secrets, and its draft none either: what was taken out is
+/// left out. A trace holds what its harness wrote down.
+fn without_secrets(event: Event<'_>) -> Event<'static> {
+    let owned = |bytes: Bytes| Cow::Owned(String::from_utf8_lossy(&bytes).into_owned());
+    let text = |text: Cow<'_, str>| owned(redact::text(text.as_bytes()));
+    let all = |list: Vec<Cow<'_, str>>| list.into_iter().map(text).collect();
+    let argv: Vec<Bytes> = event.argv.iter().map(|word| word.as_bytes().to_vec()).collect();
+    Event {
+        ts: event.ts,
+        kind: event.kind,
+        name: text(event.name),
+        binary: event.binary.map(|binary| owned(redact::path(binary.as_bytes()))),
+        argv: redact::argv(&argv).into_iter().map(owned).collect(),
+        cwd: event.cwd.map(|cwd| owned(redact::path(cwd.as_bytes()))),
+        host: event.host.map(text),
+        step: event.step,
+        env: all(event.env),
+        server: event.server.map(text),
+        output: None,
+        digest: event.digest.map(text),
+        tools: event.tools.map(all),
+    }
 }
 
 struct Run<'a> {
@@ -66,8 +94,17 @@ impl Run<'_> {
                 note(&mut self.used.beyond, (place, why), || because("worked there".into()));
             }
         }
-        if let Some(binary) = &event.binary {
-            self.program(line, event, binary);
+        match &event.binary {
+            Some(binary) => {
+                let told = Told::of(binary, &event.argv);
+                told.programs.iter().for_each(|program| self.program(line, event, program));
+                told.said.iter().for_each(|program| self.told(line, event, program));
+            }
+            None => {
+                let told = Told::handed(&event.argv);
+                let all = told.programs.iter().chain(&told.said);
+                all.for_each(|program| self.told(line, event, program));
+            }
         }
         if let Some(host) = &event.host {
             self.host(line, event, host);
@@ -81,8 +118,9 @@ impl Run<'_> {
                 known.digest = event.digest.as_deref().unwrap_or_default().to_owned();
                 known.command = event.argv.iter().map(ToString::to_string).collect();
                 known.tools.extend(event.tools.iter().flatten().map(ToString::to_string));
-                if let Some(program) = event.argv.first().filter(|_| event.binary.is_none()) {
-                    self.program(line, event, program);
+                let command: Vec<&str> = event.argv.iter().map(AsRef::as_ref).collect();
+                if event.binary.is_none() {
+                    self.program(line, event, &command);
                 }
             }
             (Kind::ToolCall, Some(server)) => {
@@ -96,24 +134,37 @@ impl Run<'_> {
         }
     }
 
-    fn program(&mut self, line: u64, event: &Event<'_>, binary: &str) {
+    /// A program that runs, with its arguments; `argv` begins with its name.
+    fn program(&mut self, line: u64, event: &Event<'_>, argv: &[&str]) {
+        let Some(binary) = argv.first() else { return };
         let path = match binary.contains('/') {
-            true => self.place(binary),
+            // From where the agent stood, as `compare` reads it.
+            true => self.place(&match &event.cwd {
+                Some(cwd) if !binary.starts_with('/') => format!("{cwd}/{binary}"),
+                _ => (*binary).to_owned(),
+            }),
             false => binary.as_bytes().to_vec(),
         };
+        let because = || Because::new(line, event.name.clone(), format!("ran {binary}"));
+        note(&mut self.used.programs, path, because);
+        self.told(line, event, argv);
+    }
+
+    /// What a program is, by its name and arguments.
+    fn told(&mut self, line: u64, event: &Event<'_>, argv: &[&str]) {
+        let Some(binary) = argv.first() else { return };
         let because = |did: &str| Because::new(line, event.name.clone(), format!("ran {did}"));
-        let name = basename(&path);
+        let name = basename(binary.as_bytes());
         if let Some(shell) = shell_name(&name) {
             note(&mut self.used.shells, shell, || because(binary));
         }
-        if let Some(form) = inline_form(&name, &byte_words(event)) {
+        if let Some(form) = inline_form(&name, argv) {
             note(&mut self.used.shells, form, || because(form));
         }
-        let run = programs::run_by_interpreter(&name, &byte_words(event));
+        let run = run_by_interpreter(&name, argv);
         if let Some(manager) = run.or_else(|| is_package_manager(&name).then_some(name)) {
             note(&mut self.used.package_managers, manager, || because(binary));
         }
-        note(&mut self.used.programs, path, || because(binary));
     }
 
     fn host(&mut self, line: u64, event: &Event<'_>, text: &str) {
@@ -145,8 +196,4 @@ impl Run<'_> {
     fn place(&self, path: &str) -> Bytes {
         normal(self.workspace, path).into_bytes()
     }
-}
-
-fn byte_words<'a>(event: &'a Event<'_>) -> Vec<&'a [u8]> {
-    event.argv.iter().map(|word| word.as_bytes()).collect()
 }

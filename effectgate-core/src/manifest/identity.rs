@@ -47,7 +47,7 @@ pub(super) fn owner(text: &str) -> Result<(), Bad> {
 }
 
 /// Whether a name is, or has in it, one as bots have where code is hosted.
-pub(super) fn is_bot(name: &str) -> bool {
+pub(crate) fn is_bot(name: &str) -> bool {
     let lower = name.to_lowercase();
     let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '[' | ']');
     lower.split(apart).any(|word| {

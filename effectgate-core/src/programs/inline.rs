@@ -340,6 +340,8 @@ mod tests {
             ("node -r ./a.js --print x", "node -e"),
             ("node18 -p x", "node -e"),
             ("node --max-http-header-size 9 -e x", "node -e"),
+            ("node --import data:text/javascript,x", "node -e"),
+            ("node --import=data:text/javascript,x", "node -e"),
             ("perl -e x", "perl -e"),
             ("perl -lne x", "perl -e"),
             ("perl5.36.0 -MPOSIX -E x", "perl -e"),

@@ -6,6 +6,17 @@ use super::{inline, is_package_manager};
 /// Directories that hold packages, each in one of the package's name.
 const PACKAGES: [&[u8]; 4] = [b"node_modules", b"nodejs", b"site-packages", b"dist-packages"];
 
+/// Files that package managers are installed as, beside those of their names.
+const SCRIPTS: [&[u8]; 7] = [
+    b"npm-cli.js",
+    b"npx-cli.js",
+    b"yarn.js",
+    b"pnpm.cjs",
+    b"pnpm.mjs",
+    b"composer.phar",
+    b"pip.pyz",
+];
+
 /// Modules of Python that run another one, which their arguments name.
 const RUNNERS: [&str; 6] = ["runpy", "cProfile", "profile", "pdb", "trace", "coverage"];
 
@@ -41,7 +52,7 @@ fn is_part_of_manager(script: &[u8]) -> bool {
         _ => false,
     });
     let last = parts.last().copied().unwrap_or_default();
-    installed || last == b"npm-cli.js" || last == b"npx-cli.js"
+    installed || SCRIPTS.contains(&last) || std::str::from_utf8(last).is_ok_and(is_package_manager)
 }
 
 #[cfg(test)]

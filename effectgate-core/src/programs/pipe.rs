@@ -2,9 +2,10 @@
 
 use super::{inline, shell_name};
 
-const FETCHERS: [&str; 6] = ["curl", "wget", "fetch", "aria2c", "http", "httpie"];
-/// Words that run the words behind them.
-const CARRIERS: [&str; 8] = ["sudo", "env", "nohup", "exec", "command", "time", "nice", "doas"];
+const FETCHERS: [&str; 10] =
+    ["curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "xh", "lynx", "axel"];
+/// A shell's own words that run the words behind them, as other programs do.
+const CARRIERS: [&str; 3] = ["exec", "command", "builtin"];
 /// Built-in commands that run text.
 const RUNNERS: [&str; 3] = ["eval", "source", "."];
 
@@ -69,18 +70,21 @@ fn piped(words: &[Word<'_>]) -> bool {
     let mut fetches = false;
     let mut begins = true;
     let mut receives = false;
+    // Behind a program that runs another, whose options may have values.
+    let mut carried = false;
     for word in words {
         match word {
-            Word::End => (fetches, receives, begins) = (false, false, true),
-            Word::Pipe => (receives, begins) = (fetches, true),
+            Word::End => (fetches, receives, begins, carried) = (false, false, true, false),
+            Word::Pipe => (receives, begins, carried) = (fetches, true, false),
             Word::Substitution => begins = true,
-            Word::Text(text) if begins => {
+            Word::Text(text) if begins || carried => {
                 if receives && runs(text) {
                     return true;
                 }
                 fetches |= is_fetcher(text);
                 // `VAR=x sh`, `sudo -E sh`
-                begins = text.contains('=') || text.starts_with('-') || is_carrier(text);
+                carried |= is_carrier(text);
+                begins = text.contains('=') || text.starts_with('-');
             }
             Word::Text(_) => {}
         }
@@ -101,8 +105,9 @@ fn substituted(words: &[Word<'_>]) -> bool {
 }
 
 fn runs(text: &str) -> bool {
+    // `$SHELL`, without its mark
     let name = last(text);
-    shell_name(name).is_some() || inline::is_interpreter(name)
+    shell_name(name).is_some() || inline::is_interpreter(name) || name == "SHELL"
 }
 
 fn is_fetcher(text: &str) -> bool {
@@ -110,11 +115,12 @@ fn is_fetcher(text: &str) -> bool {
 }
 
 fn is_carrier(text: &str) -> bool {
-    CARRIERS.contains(&last(text))
+    CARRIERS.contains(&last(text)) || super::is_wrapper(text)
 }
 
 fn last(text: &str) -> &str {
-    text.rsplit('/').next().unwrap_or(text)
+    // `\\curl` is curl, and no alias of it.
+    text.rsplit(['/', '\\']).next().unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -130,6 +136,12 @@ mod tests {
             "curl x | tee y | /bin/sh",
             "curl x | env A=b python3 -",
             "curl x |& sh",
+            "curl x | sudo -u root bash",
+            "curl x | timeout 5 sh",
+            "curl x | xargs -n 1 sh -c",
+            "\\curl x | \\sh",
+            "curl x | $SHELL",
+            "curl x | ${SHELL} -s",
             "bash <(curl -s x)",
             "eval \"$(wget -qO- x)\"",
             "sh -c \"$(curl -fsSL x)\"",
@@ -147,6 +159,7 @@ mod tests {
             "curl -o x https://a.example/x",
             "curl x | tar xz",
             "curl x | grep sh",
+            "curl x | sudo tee y; sh z",
             "curl x; sh y",
             "curl x || sh y",
             "cat x | sh",

@@ -6,6 +6,10 @@ use crate::input::Bytes;
 use crate::redact::known::{begins, begun, is_pair, token};
 use crate::redact::replaced;
 
+/// How far is looked ahead (bytes) at a place that may be none: each place of a
+/// string that another program chose may be such a one.
+const NEARBY: usize = 1024;
+
 /// Whether no rule could find anything: true of most names of files.
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
@@ -65,24 +69,29 @@ pub(super) fn each_url_password(bytes: &[u8], found: &mut dyn FnMut(usize, usize
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
     begun(&bytes[at..]).find_map(|shape| {
         let rest = &bytes[at + shape.prefix.len()..];
-        let body = rest.iter().take_while(|b| (shape.goes_on)(**b)).count();
+        let goes_on = |b: &&u8| (shape.goes_on)(**b);
+        let apart = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        if shape.at_start && !apart {
+            return None;
+        }
         let real = match shape.prefix {
             b"eyJ" => is_dotted(rest),
             // Words with hyphens are no key (`sk-learn-…`).
-            b"sk-" => rest[..body].iter().any(|b| b.is_ascii_uppercase() || b.is_ascii_digit()),
+            b"sk-" => {
+                let mut body = rest.iter().take(NEARBY).take_while(goes_on);
+                body.any(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+            }
             _ => true,
         };
-        let apart = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        (real && body >= shape.least && (apart || !shape.at_start))
-            .then_some(at + shape.prefix.len() + body)
+        // Only then is it read to its end, which is as far as the text goes.
+        let body = real.then(|| rest.iter().take_while(goes_on).count());
+        let body = body.filter(|body| *body >= shape.least)?;
+        Some(at + shape.prefix.len() + body)
     })
 }
 
-/// Whether a token's first part, which is never short, ends with a dot. Looked
-/// for nearby only: this is asked at every place in a string that another
-/// program chose.
+/// Whether a token's first part, which is never short, ends with a dot nearby.
 fn is_dotted(rest: &[u8]) -> bool {
-    const NEARBY: usize = 1024;
     const SHORTEST: usize = 14;
     let part = rest.iter().take(NEARBY).take_while(|b| token(**b) || **b == b'=').count();
     part >= SHORTEST && rest.get(part) == Some(&b'.')
@@ -150,6 +159,15 @@ fn pem_at(bytes: &[u8], at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each of these was read to its end once for each of its bytes.
+    #[test]
+    fn what_only_begins_like_a_key_costs_no_more() {
+        for part in ["eyJ", "sk-", "xsk-", "xshpat_", "x-----BEGIN PRIVATE ", "eyJa."] {
+            let text = part.repeat((1 << 16) / part.len());
+            each_key(text.as_bytes(), &mut |_, _| panic!("{part}"));
+        }
+    }
 
     #[test]
     fn examples() {

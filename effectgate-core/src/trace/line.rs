@@ -181,13 +181,15 @@ impl<'a> Parts<'a, '_> {
 
     fn ts(&mut self) -> Option<UnixNanos> {
         const NANOS: f64 = 1e9;
+        /// Seconds that Unix time in nanoseconds goes up to, in 64 bits.
+        const LAST: f64 = 18_446_744_073.0;
         let value = self.take(0);
         let ts = match &value {
             Raw::Missing => return None,
             Raw::Text(text) => time::rfc3339(text),
             Raw::Whole(seconds) => seconds.checked_mul(time::SECOND),
-            // Saturates; times are compared, and this one is after all others.
-            Raw::Number(seconds) if *seconds >= 0.0 => Some((seconds * NANOS) as u64),
+            // Were a later time cut down to the last one, no time would pass.
+            Raw::Number(seconds) if (0.0..LAST).contains(seconds) => Some((seconds * NANOS) as u64),
             Raw::Number(_) => None,
             other => {
                 let found = other.kind();

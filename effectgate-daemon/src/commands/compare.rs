@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use effectgate_core::{
     compare::{self, Against, Comparison},
     policy::{self as core_policy, Kind},
@@ -70,6 +70,11 @@ pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
 pub fn workspace(path: &Path) -> anyhow::Result<String> {
     let what = || format!("the workspace {}", path.display());
     let real = path.canonicalize().with_context(what)?;
+    if real.parent().is_none() {
+        bail!(
+            "the workspace is /, below which nothing is outside; name the repository's directory"
+        );
+    }
     let text = real.into_os_string().into_string();
     text.map_err(|path| anyhow!("the workspace {path:?} is not UTF-8"))
 }

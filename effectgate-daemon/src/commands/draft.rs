@@ -21,6 +21,7 @@ use serde_json::json;
 use super::{policy as policy_file, print, print_json, tell};
 use crate::{
     cli::{Draft, Format},
+    diagnose::visible,
     exit::{self, Code, Outcomes},
 };
 
@@ -77,10 +78,10 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
         Format::Text => {
             print(&draft.text);
             for why in &draft.because {
-                tracing::info!("{why}");
+                tracing::info!("{}", visible(why));
             }
             for what in &draft.left_out {
-                tell(&format!("not drafted: {what}"));
+                tell(&format!("not drafted: {}", visible(what)));
             }
         }
     }

@@ -164,11 +164,19 @@ pub fn read_pin(path: &Path) -> Result<String> {
 /// Reads a review note.
 ///
 /// # Errors
-/// When it cannot be read, or with all its faults.
+/// When it cannot be read, with all its faults, or when it was written on a day
+/// that has not come.
 pub fn read_note(path: &Path) -> Result<(ReviewNote, Vec<u8>)> {
     let bytes = bounded(path).context("the review note")?;
     let note =
         pin::parse_note(&path.to_string_lossy(), &bytes).map_err(|faults| all(faults, &bytes))?;
+    if note.date > today() {
+        let name = visible(&path.to_string_lossy());
+        bail!(
+            "{name}: the review is dated {}, a day that has not come; write the day of the review",
+            note.date
+        );
+    }
     Ok((note, bytes))
 }
 
