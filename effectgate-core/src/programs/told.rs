@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn commands_that_tools_are_handed() {
         for (argv, want) in [
-            (&["bash", "-lc", "x"][..], "bash"),
-            (&["zsh -lc 'x'"], "zsh"),
+            (&["bash", "-lc", "x"][..], "bash x"),
+            (&["zsh -lc 'x'"], "zsh x"),
             (&["sh", "tools/x"], "sh"),
             (&["/bin/sh x.sh"], "/bin/sh"),
             (&["env", "node", "-e", "x"], "env node"),
