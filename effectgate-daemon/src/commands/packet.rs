@@ -21,16 +21,17 @@ use super::{
 use crate::{
     cli::{Format, Packet},
     clock,
+    diagnose::visible,
     exit::{self, Code, Outcomes},
 };
 
 pub fn packet(args: &Packet, format: Format) -> Outcomes {
     let directory = &args.directory;
     let mut problems = strangers(directory).code(exit::USAGE)?;
-    let mut digests = BTreeMap::new();
+    let mut judged = Judged::default();
     if problems.is_empty() {
         let given = args.workspace.as_deref().map(workspace).transpose().code(exit::USAGE)?;
-        digests = if args.assemble {
+        judged = if args.assemble {
             let here = given.map_or_else(|| workspace(Path::new(".")), Ok).code(exit::USAGE)?;
             assemble(directory, &here, &mut problems).code(exit::USAGE)?
         } else {
@@ -42,7 +43,9 @@ pub fn packet(args: &Packet, format: Format) -> Outcomes {
         Format::Json => print_json(&json!({
             "schema": packet::SCHEMA,
             "holds": holds,
-            "files": digests,
+            "workspace": judged.workspace,
+            "day": judged.day,
+            "files": judged.digests,
             "problems": problems,
         }))?,
         Format::Text => {
@@ -52,7 +55,11 @@ pub fn packet(args: &Packet, format: Format) -> Outcomes {
             let count = problems.len();
             let s = if count == 1 { "" } else { "s" };
             let word = if holds { "holds" } else { "does not hold" };
-            print(&format!("packet: {word} ({count} problem{s}, {} files)\n", digests.len()));
+            if let (Some(workspace), Some(day)) = (&judged.workspace, &judged.day) {
+                print(&format!("judged in the workspace {}, as on {day}\n", visible(workspace)));
+            }
+            let files = judged.digests.len();
+            print(&format!("packet: {word} ({count} problem{s}, {files} files)\n"));
         }
     }
     Ok(if holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
@@ -60,6 +67,22 @@ pub fn packet(args: &Packet, format: Format) -> Outcomes {
 
 /// Digests by name.
 type Digests = BTreeMap<&'static str, String>;
+
+/// What was judged, and on what ground: a packet says both itself, so whoever
+/// reads the result must see them.
+#[derive(Default)]
+struct Judged {
+    digests: Digests,
+    workspace: Option<String>,
+    /// `YYYY-MM-DD`
+    day: Option<String>,
+}
+
+impl Judged {
+    fn new(digests: Digests, workspace: &str, day: &str) -> Self {
+        Judged { digests, workspace: Some(workspace.to_owned()), day: Some(day.to_owned()) }
+    }
+}
 
 /// Whatever in the directory is no file of a packet.
 fn strangers(directory: &Path) -> Result<Vec<Problem>> {
@@ -81,11 +104,11 @@ fn strangers(directory: &Path) -> Result<Vec<Problem>> {
 }
 
 /// Writes what follows from what is there, and then verifies it.
-fn assemble(directory: &Path, workspace: &str, problems: &mut Vec<Problem>) -> Result<Digests> {
+fn assemble(directory: &Path, workspace: &str, problems: &mut Vec<Problem>) -> Result<Judged> {
     let today = clock::today();
     let resolve: &mut Resolve<'_> = &mut |path| resolve(path);
     let Some(made) = Made::from(directory, workspace, &today, resolve, problems)? else {
-        return Ok(Digests::new());
+        return Ok(Judged::default());
     };
     let mut digests = made.digests.clone();
     for (name, bytes) in made.documents()? {
@@ -95,7 +118,7 @@ fn assemble(directory: &Path, workspace: &str, problems: &mut Vec<Problem>) -> R
     let list: Vec<_> = digests.iter().map(|(name, digest)| (*name, digest.clone())).collect();
     write(directory, packet::DIGESTS, packet::format_digests(&list).as_bytes())?;
     made.judge(problems);
-    Ok(digests)
+    Ok(Judged::new(digests, workspace, &today))
 }
 
 /// Makes everything again that follows from what is there.
@@ -103,7 +126,7 @@ fn verify(
     directory: &Path,
     workspace: Option<String>,
     problems: &mut Vec<Problem>,
-) -> Result<Digests> {
+) -> Result<Judged> {
     let mut written = BTreeMap::new();
     for name in packet::DERIVED.into_iter().chain([packet::DIGESTS]) {
         if let Some(bytes) = bytes(directory, name, problems)? {
@@ -112,18 +135,18 @@ fn verify(
     }
     let today = clock::today();
     let recorded = match written.get(packet::COMPARE).map(|it| packet::recorded(it, &today)) {
-        None => return Ok(Digests::new()),
+        None => return Ok(Judged::default()),
         Some(Ok(recorded)) => recorded,
         Some(Err(problem)) => {
             problems.push(problem);
-            return Ok(Digests::new());
+            return Ok(Judged::default());
         }
     };
     let workspace = workspace.unwrap_or(recorded.workspace);
     // What links there are is known where the packet was assembled.
     let nowhere: &mut Resolve<'_> = &mut |_| None;
     let Some(made) = Made::from(directory, &workspace, &recorded.day, nowhere, problems)? else {
-        return Ok(Digests::new());
+        return Ok(Judged::default());
     };
     let mut digests = made.digests.clone();
     for (name, bytes) in made.documents()? {
@@ -150,7 +173,7 @@ fn verify(
         ));
     }
     made.judge(problems);
-    Ok(digests)
+    Ok(Judged::new(digests, &workspace, &recorded.day))
 }
 
 type Resolve<'a> = dyn FnMut(&str) -> Option<String> + 'a;
