@@ -169,6 +169,22 @@ fn what_is_said_and_permits_nothing() {
     let delta = diff(&manifest(), &new);
     assert!(!delta.widens());
     assert_eq!(delta.said, ["docs-bot is now owned by team-b, before by team-docs."]);
+
+    let excepted = |reviewers: [&str; 2]| {
+        let mut policy = manifest();
+        agent(&mut policy).exceptions = vec![Exception {
+            allows: "bash".into(),
+            reviewers: reviewers.map(str::to_owned).to_vec(),
+            reason: "the build is a script".into(),
+            expires: "2026-12-31".into(),
+            line: 30,
+        }];
+        policy
+    };
+    let delta = diff(&excepted(["Ana", "Kim"]), &excepted(["Ana", "Lee"]));
+    assert!(!delta.widens());
+    let said = "The exception for bash is now by Ana and Lee: the build is a script.";
+    assert_eq!(delta.said, [said]);
 }
 
 #[test]

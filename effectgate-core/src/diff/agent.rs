@@ -70,6 +70,14 @@ pub(super) fn said(old: &Policy, new: &Policy) -> Vec<String> {
             said.push(format!("{name} is now pinned to {version}, before to {before}."));
         }
     }
+    for now in &after.exceptions {
+        let kept = before.exceptions.iter().find(|it| it.allows == now.allows);
+        if kept.is_some_and(|then| then.reviewers != now.reviewers || then.reason != now.reason) {
+            let who = now.reviewers.join(" and ");
+            let what = &now.allows;
+            said.push(format!("The exception for {what} is now by {who}: {}.", now.reason));
+        }
+    }
     said
 }
 
