@@ -16,7 +16,7 @@ const DAY: &str = "2023-11-14";
 
 fn wanted(trial: bool) -> Wanted<'static> {
     Wanted {
-        workspace: b"/srv/work",
+        workspace: b"/srv/shop",
         root_depth: None,
         id: None,
         owner: None,
@@ -27,7 +27,7 @@ fn wanted(trial: bool) -> Wanted<'static> {
 
 fn recorded(inputs: Vec<Input>) -> Vec<u8> {
     let mut started = started();
-    started.workspace = Some(b"/srv/work".to_vec());
+    started.workspace = Some(b"/srv/shop".to_vec());
     log(&job(started, inputs).0)
 }
 
@@ -68,17 +68,17 @@ fn roots_are_there_before_and_after() {
     let work =
         |all: &[(FileOp, &str)]| all.iter().map(|(op, path)| on(*op, path)).collect::<Vec<_>>();
     for (all, want) in [
-        (vec![(OpenWrite, "/srv/work/a/f")], vec!["/srv/work/a"]),
-        (vec![(Mkdir, "/srv/work/a"), (Create, "/srv/work/a/f")], vec!["/srv/work"]),
+        (vec![(OpenWrite, "/srv/shop/a/f")], vec!["/srv/shop/a"]),
+        (vec![(Mkdir, "/srv/shop/a"), (Create, "/srv/shop/a/f")], vec!["/srv/shop"]),
         (
-            vec![(OpenWrite, "/srv/work/a/f"), (Unlink, "/srv/work/a/f"), (Rmdir, "/srv/work/a")],
-            vec!["/srv/work"],
+            vec![(OpenWrite, "/srv/shop/a/f"), (Unlink, "/srv/shop/a/f"), (Rmdir, "/srv/shop/a")],
+            vec!["/srv/shop"],
         ),
         (
-            vec![(Create, "/srv/work/a/f"), (Create, "/srv/work/b/f")],
-            vec!["/srv/work/a", "/srv/work/b"],
+            vec![(Create, "/srv/shop/a/f"), (Create, "/srv/shop/b/f")],
+            vec!["/srv/shop/a", "/srv/shop/b"],
         ),
-        (vec![(Create, "/srv/work/a/b/f"), (Create, "/srv/work/a/f")], vec!["/srv/work/a"]),
+        (vec![(Create, "/srv/shop/a/b/f"), (Create, "/srv/shop/a/f")], vec!["/srv/shop/a"]),
         (vec![(Create, "/srv/repo/f")], vec!["/srv/repo"]),
         (vec![(OpenRead, "/etc/hosts")], vec![]),
     ] {
@@ -113,12 +113,12 @@ fn a_manifest_says_from_what_each_entry_follows() {
     let draft = manifest(vec![
         exec(42, 1, "/usr/bin/make"),
         exec(42, 1, "/usr/bin/dash"),
-        exec(42, 1, "/srv/work/out/program"),
+        exec(42, 1, "/srv/shop/out/program"),
         exec(42, 1, "/usr/bin/npm"),
         exec(42, 1, "/opt/tool/bin/tool"),
-        on(FileOp::Create, "/srv/work/out/f"),
+        on(FileOp::Create, "/srv/shop/out/f"),
         on(FileOp::Create, "/srv/elsewhere/f"),
-        on(FileOp::OpenRead, "/srv/work/src/a.c"),
+        on(FileOp::OpenRead, "/srv/shop/src/a.c"),
         on(FileOp::OpenRead, "/etc/hosts"),
         on(FileOp::OpenRead, "/home/a/.ssh/id_ed25519"),
     ]);
@@ -160,8 +160,8 @@ fn profiles_are_chosen_and_roots_cut_as_asked() {
             exec(42, 1, "/usr/lib/gcc/cc1"),
             on(FileOp::OpenRead, "/etc/ld.so.cache"),
             on(FileOp::OpenRead, "/usr/include/stdio.h"),
-            on(FileOp::Create, "/srv/work/a/b/c/f"),
-            on(FileOp::Create, "/srv/work/a/d/f"),
+            on(FileOp::Create, "/srv/shop/a/b/c/f"),
+            on(FileOp::Create, "/srv/shop/a/d/f"),
         ])[..],
     )
     .unwrap();
@@ -201,12 +201,12 @@ const TRACE: &str = r#"{"ts":"2026-11-01T10:00:00Z","type":"mcp_server","name":"
 #[test]
 fn a_trace_passes_under_its_draft() {
     use effectgate_core::compare::{Against, compare};
-    let draft = of_trace(TRACE.as_bytes(), "/srv/work").unwrap().manifest(&wanted(true));
+    let draft = of_trace(TRACE.as_bytes(), "/srv/shop").unwrap().manifest(&wanted(true));
     assert!(draft.left_out.is_empty(), "{draft:?}");
     let policy = policy::parse("d.yml", draft.text.as_bytes(), DAY)
         .unwrap_or_else(|faults| panic!("{faults:?}\n{}", draft.text));
     let against =
-        Against { policy: &policy, workspace: "/srv/work", today: DAY, resolve: &mut |_| None };
+        Against { policy: &policy, workspace: "/srv/shop", today: DAY, resolve: &mut |_| None };
     let found = compare(TRACE.as_bytes(), against).unwrap();
     assert!(found.holds, "{:?}\n{}", found.findings, draft.text);
     assert_eq!(roots(&policy)[0], "docs");
@@ -233,12 +233,12 @@ fn a_trace_of_any_program_passes_under_its_draft() {
         let line = format!(
             "{{\"ts\":0,\"type\":\"exec\",\"name\":\"x\",\"cwd\":\"docs\",\"host\":null,{fields}}}\n"
         );
-        let draft = of_trace(line.as_bytes(), "/srv/work").unwrap().manifest(&wanted(true));
+        let draft = of_trace(line.as_bytes(), "/srv/shop").unwrap().manifest(&wanted(true));
         assert!(draft.left_out.is_empty(), "{draft:?}");
         let policy = policy::parse("d.yml", draft.text.as_bytes(), DAY)
             .unwrap_or_else(|faults| panic!("{faults:?}\n{}", draft.text));
         let resolve = &mut |_: &str| None;
-        let against = Against { policy: &policy, workspace: "/srv/work", today: DAY, resolve };
+        let against = Against { policy: &policy, workspace: "/srv/shop", today: DAY, resolve };
         let found = compare(line.as_bytes(), against).unwrap();
         assert!(found.holds, "{fields}: {:?}\n{}", found.findings, draft.text);
     }
@@ -253,7 +253,7 @@ fn a_draft_repeats_no_secret_of_a_trace() {
     for field in ["NAME", "BINARY", "ARGV", "CWD", "HOST", "ENV", "SERVER", "DIGEST", "TOOLS"] {
         for secret in [SECRET.to_owned(), format!("A_TOKEN={SECRET}"), format!("//u:{SECRET}@h/")] {
             let trace = EVENT.replace(field, &secret);
-            let used = of_trace(trace.as_bytes(), "/srv/work").unwrap();
+            let used = of_trace(trace.as_bytes(), "/srv/shop").unwrap();
             for draft in [used.manifest(&wanted(true)), used.envelope(&wanted(true))] {
                 assert!(!format!("{draft:?}").contains(SECRET), "{field}: {draft:?}");
             }
@@ -263,7 +263,7 @@ fn a_draft_repeats_no_secret_of_a_trace() {
 
 #[test]
 fn what_cannot_be_read_gives_no_draft() {
-    let whole = recorded(vec![on(FileOp::Create, "/srv/work/f")]);
+    let whole = recorded(vec![on(FileOp::Create, "/srv/shop/f")]);
     for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
         assert!(of_log(&whole[..cut]).is_err(), "{cut}");
     }
