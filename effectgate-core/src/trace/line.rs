@@ -36,8 +36,8 @@ impl Order {
             take(Err(flaw));
         });
         let Some(event) = event else { return };
+        // Out of order, an event is still all there, and is judged.
         if self.ts.is_some_and(|last| event.ts < last) {
-            good = false;
             let message = "the time is before that of an earlier line".to_owned();
             take(Err(flaw(
                 "trace-time-backwards",
@@ -49,7 +49,6 @@ impl Order {
         if let (Some(last), Some(step)) = (self.step, event.step)
             && step < last
         {
-            good = false;
             let message = format!("step {step} comes after step {last}");
             take(Err(flaw("trace-step-falls", Some("step"), message, "number steps upwards")));
         }
