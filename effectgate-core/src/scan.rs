@@ -25,6 +25,9 @@ pub struct Scan {
     pub schema: &'static str,
     /// No secret was found, and every secret-like key is listed by its name.
     pub holds: bool,
+    /// Events that were looked at: none of a log of EffectGate's own, from which
+    /// secrets were taken out when it was written.
+    pub scanned: u64,
     /// The first of them, in order.
     pub places: Vec<Place>,
     /// All of them, by sign.
@@ -50,6 +53,7 @@ impl Default for Scan {
         Scan {
             schema: SCHEMA,
             holds: true,
+            scanned: 0,
             places: Vec::new(),
             counts: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -66,6 +70,7 @@ impl Scan {
         policy: &Policy,
         found: &mut dyn FnMut(&Place),
     ) {
+        self.scanned += 1;
         each(line, event, &mut |place| {
             found(&place);
             self.holds = false;
