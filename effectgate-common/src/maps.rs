@@ -22,6 +22,39 @@ pub mod class {
     pub const COUNT: u32 = 5;
 }
 
+/// Value of `JOBS`, keyed by job: what holds for all of it.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Job {
+    /// The number of the job's next record.
+    pub seq: u64,
+    /// One of [`mode`].
+    pub mode: u32,
+    /// Bits of [`asks`].
+    pub asks: u32,
+}
+
+/// What is done about an effect outside the policy.
+pub mod mode {
+    pub const OBSERVE: u32 = 0;
+    /// SIGKILL for its process.
+    pub const KILL: u32 = 1;
+    /// `EPERM`.
+    pub const ENFORCE: u32 = 2;
+}
+
+/// What a job's policy asks about, beside writing.
+pub mod asks {
+    /// What is opened to be read.
+    pub const READS: u32 = 1;
+    /// Which programs run.
+    pub const PROGRAMS: u32 = 2;
+    /// What cannot be reported is denied.
+    pub const DENY_ON_LOSS: u32 = 4;
+}
+
 /// Value of `ROOTS`, keyed by inode pointer.
 #[repr(C)]
 #[derive(
@@ -35,7 +68,17 @@ pub struct Root {
     pub id: u32,
 }
 
-/// Key of `GRANTS`: the job may change what lies below the root.
+/// Value of `GRANTS`: what the job may do below the root.
+pub mod right {
+    pub const READ: u32 = 1;
+    pub const WRITE: u32 = 2;
+    pub const EXEC: u32 = 4;
+    /// The policy itself names it, so that even credentials below it may be
+    /// read; without it only a profile does.
+    pub const NAMED: u32 = 8;
+}
+
+/// Key of `GRANTS`.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -46,7 +89,106 @@ pub struct Grant {
     pub reserved: u32,
 }
 
-/// Key of `LOST`, whose values count records that did not fit the ring.
+/// Key of `FILES`, a file that means something to a job beside where it lies.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct FileKey {
+    pub job: u64,
+    pub ino: u64,
+    /// `super_block::s_dev`
+    pub dev: u32,
+    pub reserved: u32,
+}
+
+/// Value of `FILES`.
+pub mod meant {
+    /// A listed program's.
+    pub const PROGRAM: u32 = 1;
+    /// A program that is judged by its arguments too, which only user space does.
+    pub const ARGUMENTS: u32 = 2;
+    /// A standard stream that the job was handed, open for reading.
+    pub const STREAM_READ: u32 = 4;
+    /// The same, open for writing.
+    pub const STREAM_WRITE: u32 = 8;
+    /// A listed Unix socket's.
+    pub const UNIX: u32 = 16;
+}
+
+/// Key of `TERMINALS`: the job's own.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Terminal {
+    pub job: u64,
+    /// `inode::i_rdev`
+    pub rdev: u32,
+    pub reserved: u32,
+}
+
+/// Key of `KERNEL_FILES`: a file or directory of `/proc` or `/sys` that may be
+/// read, by the names that lead to it.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct KernelFile {
+    pub job: u64,
+    /// `super_block::s_magic`
+    pub magic: u64,
+    /// [`hash_byte`] over every name from the file system's root on.
+    pub hash: u64,
+}
+
+/// FNV-1a, 64 bits, of a name and a final `/`, going on from `hash`; begins
+/// with [`HASH_START`]. No more than the first [`HASH_NAME`] bytes of a name count.
+#[must_use]
+#[inline(always)]
+pub const fn hash_byte(hash: u64, byte: u8) -> u64 {
+    (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3)
+}
+
+pub const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+pub const HASH_NAME: usize = 64;
+
+/// Key of `HOSTS`: an address that the job may reach.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Host {
+    pub job: u64,
+    /// Network byte order; IPv4 as IPv4-mapped IPv6.
+    pub addr: [u8; 16],
+    /// Host byte order; 0 for every port.
+    pub port: u32,
+    /// `IPPROTO_…`; 0 for every one.
+    pub protocol: u32,
+}
+
+/// Key of `SEEN`: an effect inside the policy that was reported. It is not
+/// reported again, only counted.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Seen {
+    pub job: u64,
+    /// The inode's number, or the address spoken to.
+    pub what: [u64; 2],
+    /// `qstr::hash_len` of the entry: its name, salted with its directory.
+    pub name: u64,
+    /// The inode pointer of the program that did it.
+    pub program: u64,
+    pub dev: u32,
+    /// One of [`crate::wire::op`].
+    pub op: u32,
+}
+
+/// Key of `LOST`, whose values count records that did not fit the ring, and of
+/// `REPEATED`, whose values count effects that were seen before.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -93,6 +235,12 @@ pub struct Registrar {
 }
 
 const _: () = {
+    assert!(size_of::<Job>() == 16);
+    assert!(size_of::<FileKey>() == 24);
+    assert!(size_of::<Terminal>() == 16);
+    assert!(size_of::<KernelFile>() == 24);
+    assert!(size_of::<Host>() == 32);
+    assert!(size_of::<Seen>() == 48);
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);

@@ -21,7 +21,7 @@ pub use net::{Listeners, NetJudgement, net};
 pub(crate) use tables::ancestors;
 pub use tables::{Tables, grant_rights, is_kernel_file};
 
-use crate::input::{Class, Started};
+use crate::input::{Class, Decided, Started};
 use crate::policy::Key;
 
 /// What an effect means.
@@ -56,12 +56,15 @@ pub struct Rule {
     pub line: Option<u32>,
 }
 
-/// What happened to the effect. The format has the words `denied` and `killed`
-/// as well, for a version that denies or kills; this one does neither.
+/// What happened to the effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decision {
     Allowed,
     Recorded,
+    /// It did not happen.
+    Denied,
+    /// Its process was killed.
+    Killed,
 }
 
 /// Why a verdict cannot be `pass` although nothing is known to be outside.
@@ -103,6 +106,8 @@ pub enum Doubt {
     Socket,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
+    #[error("the kernel judged an effect otherwise than user space")]
+    Disagreement,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
     #[error("the job was stopped from outside before it ended: {0}")]
@@ -140,8 +145,13 @@ impl Judgement {
         }
     }
 
-    /// What was done about it: in every mode no more than to record it.
-    pub fn decision(&self) -> Decision {
+    /// What was done about it.
+    pub fn decision(&self, kernel: Option<Decided>) -> Decision {
+        match kernel {
+            Some(Decided::Denied) => return Decision::Denied,
+            Some(Decided::Killed) => return Decision::Killed,
+            Some(Decided::Within | Decided::Outside | Decided::Unknown) | None => {}
+        }
         match self.finding {
             Finding::Within => Decision::Allowed,
             Finding::Recorded

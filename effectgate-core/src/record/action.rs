@@ -45,6 +45,8 @@ pub enum GuardAction {
     Socket,
     Entered,
     Escaped,
+    Reached,
+    Repeated,
     Unknown,
     Verdict,
 }
@@ -90,6 +92,7 @@ impl Action {
             Notice::Leftovers { .. } => Action::Guard(GuardAction::Leftovers),
             Notice::Stopped { .. } => Action::Guard(GuardAction::Stopped),
             Notice::CanaryFailed { .. } => Action::Guard(GuardAction::CanaryFailed),
+            Notice::Repeated { .. } => Action::Guard(GuardAction::Repeated),
             Notice::Limit { limit, .. } => Action::Limit(*limit),
         }
     }
@@ -103,6 +106,7 @@ impl GuardAction {
             Guard::Socket { .. } => GuardAction::Socket,
             Guard::Entered { .. } => GuardAction::Entered,
             Guard::Escaped { .. } => GuardAction::Escaped,
+            Guard::Reached { .. } => GuardAction::Reached,
             Guard::Unknown { .. } => GuardAction::Unknown,
         }
     }
