@@ -1,5 +1,6 @@
 //! One effect against one job's policy. Pure: what was seen in, what it means out.
 
+mod compiled;
 mod env;
 mod exec;
 mod file;
@@ -11,6 +12,7 @@ mod tables;
 
 use serde::Serialize;
 
+pub use compiled::{Compiled, Granted, KernelFile, Meant, Reachable};
 pub use env::{EnvJudgement, Origin, env};
 pub use exec::{ExecJudgement, exec};
 pub use file::file;
