@@ -1,10 +1,10 @@
 //! One effect against one job's policy. Pure: what was seen in, what it means out.
 
-mod compiled;
 mod env;
 mod exec;
 mod file;
 mod guard;
+mod kernel;
 mod limit;
 mod net;
 mod read;
@@ -12,12 +12,12 @@ mod tables;
 
 use serde::Serialize;
 
-pub use compiled::{Compiled, Granted, KernelFile, Meant, Reachable};
 pub use env::{EnvJudgement, Origin, env};
 pub use exec::{ExecJudgement, exec};
 pub use file::file;
 pub(crate) use file::is_device;
 pub use guard::guard;
+pub use kernel::{KernelTables, KnownFile, KnownHost, RootGrant};
 pub use limit::limit;
 pub use net::{NetJudgement, Peer, net, unix};
 pub(crate) use tables::ancestors;

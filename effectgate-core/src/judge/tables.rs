@@ -190,9 +190,9 @@ pub fn is_kernel_file(entry: &RootRule) -> bool {
 }
 
 /// `SYSFS_MAGIC`, include/uapi/linux/magic.h.
-pub(super) const SYSFS: u64 = 0x6265_6572;
+const SYSFS: u64 = 0x6265_6572;
 /// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC`, of the same file.
-pub(super) const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
+const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
 
 /// Whether a path lies where it says, by its file system's `s_magic`.
 fn is_of_kernel(path: &[u8], magic: u64) -> bool {

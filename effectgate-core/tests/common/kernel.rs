@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use effectgate_core::input::*;
-use effectgate_core::judge::{Compiled, Granted, KernelFile, Meant, Reachable};
+use effectgate_core::judge::{KernelTables, KnownFile, KnownHost, RootGrant};
 
 /// The answer; `None` where it is left to user space.
 pub type Answer = Option<Decided>;
@@ -19,7 +19,12 @@ const CHARACTER: u32 = 0o020_000;
 const BLOCK: u32 = 0o060_000;
 
 /// A file effect as the kernel sees it.
-pub fn file(tables: &Compiled, op: FileOp, file: &Seen<'_>, other: Option<&Seen<'_>>) -> Answer {
+pub fn file(
+    tables: &KernelTables,
+    op: FileOp,
+    file: &Seen<'_>,
+    other: Option<&Seen<'_>>,
+) -> Answer {
     match op {
         FileOp::OpenRead => read(tables, file),
         FileOp::MapExec => map(tables, file),
@@ -42,22 +47,18 @@ fn severity(answer: Answer) -> u8 {
 /// A file, with what its path shows on the way to the roots.
 pub struct Seen<'a> {
     pub file: &'a FileObject,
-    /// Names from its file system's root on.
-    pub names: Vec<Bytes>,
     /// One of the names below the root that was found begins with a dot.
     pub dotted: bool,
 }
 
-fn granted(tables: &Compiled, root: RootMatch) -> Granted {
-    match root {
-        RootMatch::Below(id) => tables.grants.get(&id).copied().unwrap_or_default(),
-        RootMatch::Outside | RootMatch::Unknown => Granted::default(),
-    }
+fn granted(tables: &KernelTables, root: RootMatch) -> RootGrant {
+    let RootMatch::Below(id) = root else { return RootGrant::default() };
+    tables.grants.iter().find(|grant| grant.root == id).copied().unwrap_or_default()
 }
 
-fn meant(tables: &Compiled, file: &FileObject) -> Meant {
-    let known = tables.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
-    known.copied().unwrap_or_default()
+fn known(tables: &KernelTables, file: &FileObject) -> KnownFile {
+    let mut all = tables.files.iter();
+    all.find(|known| (known.dev, known.ino) == (file.dev, file.ino)).copied().unwrap_or_default()
 }
 
 fn is_device(file: &FileObject) -> bool {
@@ -65,7 +66,7 @@ fn is_device(file: &FileObject) -> bool {
 }
 
 /// A device that holds nothing, or the job's terminal, or its own `/proc`.
-fn harmless(tables: &Compiled, file: &FileObject, reads: bool) -> bool {
+fn harmless(tables: &KernelTables, file: &FileObject, reads: bool) -> bool {
     let Device { major, minor } = file.rdev;
     let device = matches!((major, minor), (1, 3 | 5 | 7) | (5, 0))
         || reads && matches!((major, minor), (1, 8 | 9))
@@ -73,12 +74,12 @@ fn harmless(tables: &Compiled, file: &FileObject, reads: bool) -> bool {
     file.mode & TYPE_MASK == CHARACTER && device || file.own_proc
 }
 
-fn write(tables: &Compiled, op: FileOp, seen: &Seen<'_>) -> Answer {
+fn write(tables: &KernelTables, op: FileOp, seen: &Seen<'_>) -> Answer {
     let file = seen.file;
     let content =
         matches!(op, FileOp::OpenWrite | FileOp::Write | FileOp::Truncate | FileOp::Ioctl);
-    let own =
-        file.internal || content && (meant(tables, file).write || harmless(tables, file, false));
+    let own = file.internal
+        || content && (known(tables, file).stream_write || harmless(tables, file, false));
     if is_device(file) && (content || op == FileOp::Create) {
         return if own { WITHIN } else { OUTSIDE };
     }
@@ -88,12 +89,12 @@ fn write(tables: &Compiled, op: FileOp, seen: &Seen<'_>) -> Answer {
     if file.root == RootMatch::Unknown { UNKNOWN } else { OUTSIDE }
 }
 
-fn read(tables: &Compiled, seen: &Seen<'_>) -> Answer {
+fn read(tables: &KernelTables, seen: &Seen<'_>) -> Answer {
     let file = seen.file;
     if !tables.reads || file.internal {
         return WITHIN;
     }
-    let own = meant(tables, file).read || harmless(tables, file, true);
+    let own = known(tables, file).stream_read || harmless(tables, file, true);
     if is_device(file) {
         return if own { WITHIN } else { OUTSIDE };
     }
@@ -101,33 +102,26 @@ fn read(tables: &Compiled, seen: &Seen<'_>) -> Answer {
     if root.read {
         return if root.named || !seen.dotted { WITHIN } else { None };
     }
-    if own || kernel_file(tables, seen) {
+    if own {
         return WITHIN;
     }
     if file.root == RootMatch::Unknown { UNKNOWN } else { OUTSIDE }
 }
 
-fn kernel_file(tables: &Compiled, seen: &Seen<'_>) -> bool {
-    (0..=seen.names.len()).any(|count| {
-        let names = seen.names[..count].to_vec();
-        tables.kernel_files.contains(&KernelFile { magic: seen.file.magic, names })
-    })
-}
-
-fn map(tables: &Compiled, seen: &Seen<'_>) -> Answer {
+fn map(tables: &KernelTables, seen: &Seen<'_>) -> Answer {
     let root = granted(tables, seen.file.root);
     let made = tables.programs && !seen.file.internal && root.write && !root.exec;
     if made { OUTSIDE } else { WITHIN }
 }
 
 /// A program that runs; `script`: for a script that was asked for.
-pub fn exec(tables: &Compiled, file: &FileObject, script: bool) -> Answer {
+pub fn exec(tables: &KernelTables, file: &FileObject, script: bool) -> Answer {
     if !tables.programs {
         return WITHIN;
     }
-    let (meant, root) = (meant(tables, file), granted(tables, file.root));
-    if meant.runs && !root.write {
-        return if meant.arguments || script { None } else { WITHIN };
+    let (known, root) = (known(tables, file), granted(tables, file.root));
+    if known.program && !root.write {
+        return if known.arguments || script { None } else { WITHIN };
     }
     if root.exec {
         return None;
@@ -137,7 +131,7 @@ pub fn exec(tables: &Compiled, file: &FileObject, script: bool) -> Answer {
 
 /// A socket effect; `address` is canonical.
 pub fn net(
-    tables: &Compiled,
+    tables: &KernelTables,
     op: NetOp,
     address: IpAddr,
     port: u16,
@@ -147,7 +141,7 @@ pub fn net(
     let listed = [Some(port), None].into_iter().any(|port| {
         [Some(protocol), None]
             .into_iter()
-            .any(|protocol| tables.hosts.contains(&Reachable { address, port, protocol }))
+            .any(|protocol| tables.hosts.contains(&KnownHost { address, port, protocol }))
     });
     let local = address.is_loopback();
     let within = match op {
@@ -160,9 +154,9 @@ pub fn net(
     if listed || within { WITHIN } else { OUTSIDE }
 }
 
-pub fn unix(tables: &Compiled, peer: &UnixPeer, own: bool) -> Answer {
+pub fn unix(tables: &KernelTables, peer: &UnixPeer, own: bool) -> Answer {
     let listed = match peer {
-        UnixPeer::File(file) => meant(tables, file).unix,
+        UnixPeer::File(file) => known(tables, file).unix,
         UnixPeer::Abstract(_) | UnixPeer::Unnamed => false,
     };
     if own || listed { WITHIN } else { OUTSIDE }

@@ -9,16 +9,14 @@ use std::sync::LazyLock;
 use common::*;
 use effectgate_core::input::*;
 use effectgate_core::judge::{
-    self, Compiled, Finding, Granted, Judgement, KernelFile, Meant, Peer, Reachable, Tables,
+    self, Finding, Judgement, KernelTables, KnownFile, KnownHost, Peer, Tables,
 };
-use effectgate_core::policy::{Entry, Key, List, Policy, Rights, RootRule};
+use effectgate_core::policy::{Entry, Key, List, Policy, Rights};
 use kernel::{Answer, Seen};
 use proptest::prelude::*;
 
 const DISK: Device = Device { major: 8, minor: 1 };
 const PROC: u64 = 0x9fa0;
-const SYSFS: u64 = 0x6265_6572;
-const CGROUP2: u64 = 0x6367_7270;
 const PID: u32 = 42;
 
 #[test]
@@ -32,32 +30,37 @@ fn a_manifest_compiled() {
         other => panic!("{other:?}"),
     };
     let ids = ["/srv/repo/src", "/srv/repo/src/out", "/srv/repo/src/built", PROFILED].map(id);
-    let Compiled { reads, programs, grants, files, terminals, kernel_files, hosts } =
-        Tables::new(started).compile();
+    let KernelTables { reads, programs, grants, files, terminals, hosts } =
+        Tables::new(started).for_kernel();
     assert!(reads && programs);
-    let read = Granted { read: true, ..Granted::default() };
-    let named = Granted { named: true, ..read };
-    let all = [named, Granted { write: true, ..named }, Granted { exec: true, ..named }, read];
-    assert_eq!(ids.map(|id| grants[&id]), all);
-    assert_eq!(grants[&9999], Granted { write: true, ..named }, "TMPDIR");
-    let runs = Meant { read: true, runs: true, ..Meant::default() };
-    let told = Meant { arguments: true, ..runs };
-    for (ino, meant) in [
+    let grant = |id: u32| {
+        let grant = grants.iter().find(|grant| grant.root == id).unwrap();
+        (grant.read, grant.write, grant.exec, grant.named)
+    };
+    let all = [
+        (true, false, false, true),
+        (true, true, false, true),
+        (true, false, true, true),
+        (true, false, false, false),
+    ];
+    assert_eq!(ids.map(grant), all);
+    assert_eq!(grant(9999), (true, true, false, true), "TMPDIR");
+    let file = |ino, known: KnownFile| KnownFile { dev: DISK, ino, ..known };
+    let runs = KnownFile { stream_read: true, program: true, ..KnownFile::default() };
+    let told = KnownFile { arguments: true, ..runs };
+    let all = [
+        file(50, KnownFile { unix: true, ..KnownFile::default() }),
+        file(77, KnownFile { stream_write: true, ..KnownFile::default() }),
+        file(78, KnownFile { stream_read: true, ..KnownFile::default() }),
         // python3, bash (an exception covers it), ls
-        (1000, told),
-        (1001, told),
-        (1002, runs),
-        (50, Meant { unix: true, ..Meant::default() }),
-        (77, Meant { write: true, ..Meant::default() }),
-        (78, Meant { read: true, ..Meant::default() }),
-    ] {
-        assert_eq!(files[&(DISK, ino)], meant, "{ino}");
-    }
-    assert_eq!(terminals.len(), 1);
-    let cpuinfo = KernelFile { magic: PROC, names: vec![b"cpuinfo".to_vec()] };
-    assert!(kernel_files.contains(&cpuinfo));
+        file(1000, told),
+        file(1001, told),
+        file(1002, runs),
+    ];
+    assert_eq!(files, all);
+    assert_eq!(terminals, [Device { major: 136, minor: 4 }]);
     let address = "192.0.2.1".parse().unwrap();
-    assert!(hosts.contains(&Reachable { address, port: None, protocol: None }));
+    assert_eq!(hosts, [KnownHost { address, port: None, protocol: None }]);
 }
 
 #[test]
@@ -69,10 +72,10 @@ fn what_can_never_run_is_no_program() {
     {
         let mut policy = manifest();
         edit(&mut policy);
-        let files = Tables::new(under(policy)).compile().files;
-        let bash = files[&(DISK, 1001)];
-        assert_eq!((bash.runs, bash.arguments), want);
-        assert!(bash.read, "reading it is another question");
+        let files = Tables::new(under(policy)).for_kernel().files;
+        let bash = files.iter().find(|file| file.ino == 1001).unwrap();
+        assert_eq!((bash.program, bash.arguments), want);
+        assert!(bash.stream_read, "reading it is another question");
     }
 }
 
@@ -85,18 +88,14 @@ static MANIFEST: LazyLock<Policy> = LazyLock::new(manifest);
 /// Manifests of every kind, and an envelope's questions.
 fn any_started() -> impl Strategy<Value = Started> {
     let rights = || (any::<bool>(), any::<bool>(), any::<bool>());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = any::<(bool, bool, bool, bool)>();
     (flags, prop::collection::vec(rights(), 8)).prop_map(|(flags, rights)| {
-        let (reads, programs, exceptions, dependencies, kernel) = flags;
+        let (reads, programs, exceptions, dependencies) = flags;
         let mut policy = MANIFEST.clone();
         agent(&mut policy).dependency_change = dependencies;
         if !exceptions {
             agent(&mut policy).exceptions.clear();
         }
-        if kernel {
-            policy.roots.entries.extend(["/proc", "/sys/fs"].map(kernel_entry));
-        }
-        policy.roots.entries.push(kernel_entry("/sys/fs/cgroup/job"));
         let sockets = vec![Entry { value: "/run/bus".to_owned(), line: 3, column: 1 }];
         policy.unix_sockets = List::new(Key { name: "unix_sockets", line: 3 }, sockets);
         for (entry, (read, write, exec)) in policy.roots.entries.iter_mut().zip(rights) {
@@ -110,6 +109,10 @@ fn any_started() -> impl Strategy<Value = Started> {
         started.hosts = vec![vec!["192.0.2.1".parse().unwrap()]];
         started.sockets = vec![Found { entry: 0, path: b"/run/bus".to_vec(), dev: DISK, ino: 50 }];
         started.streams.push(Stream { dev: DISK, ino: 78, read: true, write: false });
+        // What the kernel makes up is held like any other root.
+        let cpuinfo = started.policy.roots.entries.iter().position(judge::is_kernel_file);
+        let (path, rights) = (b"/proc/cpuinfo".to_vec(), Rights::READ);
+        started.roots.push(Root { id: 500, path, entry: cpuinfo, rights });
         // Under one of its names a listed program is a package manager.
         started.binaries.push(Found {
             entry: 2,
@@ -128,11 +131,6 @@ fn any_started() -> impl Strategy<Value = Started> {
     })
 }
 
-fn kernel_entry(path: &str) -> RootRule {
-    let key = Key { name: "read_roots", line: 7 };
-    RootRule { path: path.into(), rights: Rights::READ, key, profile: false }
-}
-
 /// A file where it can be: its path, root and file system belong together.
 fn any_file(started: &Started) -> impl Strategy<Value = FileObject> + use<> {
     let roots = started.roots.clone();
@@ -145,25 +143,18 @@ fn any_file(started: &Started) -> impl Strategy<Value = FileObject> + use<> {
         })
     });
     let elsewhere = prop::sample::select(vec![
-        ("/etc/passwd", 0xef53),
-        ("/proc/cpuinfo", PROC),
-        ("/proc", PROC),
-        ("/proc/42/comm", PROC),
-        ("/proc/43/comm", PROC),
-        ("/proc/cpuinfo", 0xef53),
-        ("/sys/fs/cgroup", SYSFS),
-        ("/sys/fs/cgroup", CGROUP2),
-        ("/sys/fs/cgroup/job/cgroup.procs", CGROUP2),
-        ("/sys/fs/cgroup/other", CGROUP2),
-        ("/sys/kernel/mm", SYSFS),
+        ("/etc/passwd", 0xef53, None),
+        ("/proc/cpuinfo", PROC, Some(RootMatch::Below(500))),
+        ("/proc/42/comm", PROC, None),
+        ("/proc/43/comm", PROC, None),
+        ("/proc/cpuinfo", 0xef53, None),
     ])
-    .prop_flat_map(|(path, magic)| {
-        let root = prop::sample::select(vec![
-            RootMatch::Outside,
-            RootMatch::Outside,
-            RootMatch::Unknown,
-            RootMatch::Below(50),
-        ]);
+    .prop_flat_map(|(path, magic, known)| {
+        let root = match known {
+            Some(root) => vec![root],
+            None => vec![RootMatch::Outside, RootMatch::Unknown, RootMatch::Below(50)],
+        };
+        let root = prop::sample::select(root);
         root.prop_map(move |root| (path.as_bytes().to_vec(), root, magic))
     });
     let devices = vec![(0, 0), (1, 3), (1, 9), (1, 1), (5, 0), (136, 4), (136, 5), (8, 0)];
@@ -193,26 +184,13 @@ const CHARACTER: u32 = 0o020_000;
 
 /// What the kernel programs see of it.
 fn seen<'a>(started: &Started, file: &'a FileObject) -> Seen<'a> {
-    let top = match file.magic {
-        PROC => "/proc",
-        SYSFS => "/sys",
-        CGROUP2 => "/sys/fs/cgroup",
-        _ => "",
-    };
-    let parts = |path: &[u8]| -> Vec<Bytes> {
-        let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-        names.map(<[u8]>::to_vec).collect()
-    };
     let root = match file.root {
         RootMatch::Below(id) => started.roots.iter().find(|root| root.id == id),
         RootMatch::Outside | RootMatch::Unknown => None,
     };
     let below = root.and_then(|root| file.path.strip_prefix(root.path.as_slice()));
-    Seen {
-        names: parts(&file.path[top.len()..]),
-        dotted: parts(below.unwrap_or_default()).iter().any(|name| name.starts_with(b".")),
-        file,
-    }
+    let mut names = below.unwrap_or_default().split(|byte| *byte == b'/');
+    Seen { dotted: names.any(|name| name.starts_with(b".")), file }
 }
 
 /// A listed program where it lies, or any file.
@@ -281,7 +259,7 @@ proptest! {
         let (one, two) =
             (seen(&started, &object), other.as_ref().map(|other| seen(&started, other)));
         let tables = Tables::new(started.clone());
-        let said = kernel::file(&tables.compile(), op, &one, two.as_ref());
+        let said = kernel::file(&tables.for_kernel(), op, &one, two.as_ref());
         let judgement = judge::file(&tables, PID, op, &object, other.as_ref());
         agrees(said, &judgement)?;
         // What it leaves to user space is reading only, and hardly any of it.
@@ -299,7 +277,7 @@ proptest! {
     ) {
         let tables = Tables::new(started);
         let script = exec.asked != exec.file.path;
-        let said = kernel::exec(&tables.compile(), &exec.file, script);
+        let said = kernel::exec(&tables.for_kernel(), &exec.file, script);
         let judgement = judge::exec(&tables, &exec).judgement;
         agrees(said, &judgement)?;
         if said.is_none() {
@@ -319,13 +297,13 @@ proptest! {
         ino in prop::sample::select(vec![0u64, 50, 77]),
     ) {
         let tables = Tables::new(started);
-        let compiled = tables.compile();
+        let told = tables.for_kernel();
         let peer = Peer { address: address.parse().unwrap(), port, protocol, own };
-        let said = kernel::net(&compiled, op, peer.address, port, protocol, own);
+        let said = kernel::net(&told, op, peer.address, port, protocol, own);
         agrees(said, &judge::net(&tables, op, peer).judgement)?;
         let bound = FileObject { dev: DISK, ino, ..object("/run/bus", RootMatch::Outside) };
         for peer in [UnixPeer::File(bound), UnixPeer::Abstract(b"bus".to_vec()), UnixPeer::Unnamed] {
-            let said = kernel::unix(&compiled, &peer, own);
+            let said = kernel::unix(&told, &peer, own);
             agrees(said, &judge::unix(&tables, &peer, own))?;
         }
     }
