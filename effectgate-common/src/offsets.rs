@@ -19,6 +19,7 @@ macro_rules! for_each_offset {
             OFF_DENTRY_PARENT = "dentry" "d_parent";
             OFF_DENTRY_INODE = "dentry" "d_inode";
             OFF_DENTRY_NAME = "dentry" "d_name.name";
+            OFF_DENTRY_NAME_HASH = "dentry" "d_name.hash_len";
             OFF_DENTRY_SB = "dentry" "d_sb";
             OFF_DENTRY_HASH_PPREV = "dentry" "d_hash.pprev";
             OFF_INODE_INO = "inode" "i_ino";

@@ -15,13 +15,14 @@ use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{
         ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, FileObject, ForkBody, GuardBody,
-        PATH_MAX, kind, op,
+        PATH_MAX, decision, kind, op,
     },
 };
 
 use crate::{
     cgroup,
     emit::{self, Record},
+    judge,
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
         OFF_MM_ENV_END, OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_SIGNAL_THREADS,
@@ -87,7 +88,7 @@ fn forked(child: Ptr) -> Option<u64> {
                 ppid: parent(child).unwrap_or(0),
             },
         );
-        record.submit();
+        record.submit(decision::NONE);
     }
     Some(job)
 }
@@ -118,7 +119,7 @@ fn exited(task: Ptr) -> Option<()> {
     }
     let record = Record::begin(job, class::EXEC, kind::EXIT, 0, size_of::<ExitBody>())?;
     record.put(0, ExitBody { code: read(task, &OFF_TASK_EXIT_CODE).unwrap_or(0), reserved: 0 });
-    record.submit();
+    record.submit(decision::NONE);
     Some(())
 }
 
@@ -165,12 +166,14 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     let Some(record) = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY) else {
         return Some(()); // counted there
     };
+    let found = judge::program(job, path);
+    let decision = judge::settle(job, found.finding, false);
     object::describe(
         record,
         Place { at: offset_of!(ExecBody, file), body: BODY },
         path,
         object::NO_NAME,
-        job,
+        found,
     );
     let start = record.used();
     // A script's interpreter has taken its place; `/dev/fd/N` of execveat and
@@ -192,7 +195,7 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     record.put(offset_of!(ExecBody, envp_len), envp.1.wrapping_sub(envp.0) as u32);
     record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
     record.put(offset_of!(ExecBody, reserved), 0u32);
-    record.submit();
+    record.submit(decision);
     strings(argv.0, argv.1, job, class::EXEC, kind::ARGV);
     strings(envp.0, envp.1, job, class::ENV, kind::ENVP);
     Some(())
@@ -236,7 +239,7 @@ extern "C" fn send_chunk(chunk: u64, block: *mut Block) -> i64 {
         record.advance(len as usize);
     }
     record.put(0, ArgsBody { offset, total: block.total, bytes: record.span(at, BODY) });
-    record.submit();
+    record.submit(decision::NONE);
     GO_ON
 }
 
@@ -342,7 +345,11 @@ fn moved(job: u64, op: u16, task: Ptr) {
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };
-        object::describe(record, place, path, object::NO_NAME, job);
+        object::describe(record, place, path, object::NO_NAME, judge::place(job, path));
     }
-    record.submit();
+    // The one guard effect that is judged: whether it left.
+    let left = op == op::ESCAPED && judge::judges(job);
+    let finding = if left { decision::OUTSIDE } else { decision::NONE };
+    // Who moved it need not be of the job: nobody is killed here.
+    record.submit(finding);
 }

@@ -10,6 +10,8 @@
 
 mod cgroup;
 mod emit;
+mod hook;
+mod judge;
 mod kernel;
 mod lifecycle;
 mod lsm;
