@@ -132,7 +132,7 @@ fn attachment(attach: Attach) -> String {
 fn backends(on: On) -> &'static str {
     match on {
         On::Every => "every",
-        On::Lsm => "lsm",
+        On::Objects => "lsm, fentry",
         On::TracePoint => "tracepoint",
     }
 }

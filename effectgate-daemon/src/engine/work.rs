@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use effectgate_common::maps::REGISTRAR_JOB;
+use effectgate_common::maps::{REGISTRAR_JOB, asks, mode};
 use effectgate_core::{
     Output, State, Verdict,
     input::{Backend, Class, Event, Input, JobId, Notice, UnixNanos},
@@ -36,6 +36,8 @@ use crate::{
 const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
 pub(super) const TICK: Duration = Duration::from_secs(1);
+/// Records that are taken at once.
+const RECORDS: usize = 4096;
 /// Canaries that may get lost in a full ring before that counts as a failure.
 const CANARIES: usize = 3;
 
@@ -100,7 +102,8 @@ impl Work {
             garbled: 0,
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
-        work.kernel.loss_counters(canary::JOB, true)?;
+        work.kernel.counters(canary::JOB, true)?;
+        work.kernel.put_job(canary::JOB, mode::OBSERVE, asks::NOT_JUDGED)?;
         work.fresh_canary()?;
         metrics.backend(backend, coverage(backend));
         Ok(work)
@@ -140,9 +143,11 @@ impl Work {
         }
     }
 
-    /// Until something is in the ring or at the door, `nap` at most.
+    /// Until something is in a ring or at the door, `nap` at most.
     pub(super) fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
-        let mut fds = vec![PollFd::from_borrowed_fd(self.kernel.ring_fd(), PollFlags::IN)];
+        let rings = self.kernel.ring_fds();
+        let mut fds: Vec<PollFd<'_>> =
+            rings.iter().map(|ring| PollFd::from_borrowed_fd(*ring, PollFlags::IN)).collect();
         fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
         let nap = nap.map(timespec);
         let _ = poll(&mut fds, nap.as_ref());
@@ -151,27 +156,32 @@ impl Work {
         }
     }
 
-    /// Takes what is in the ring; returns how many records there were.
+    /// Takes what is in the rings; returns how many records there were.
     pub(super) fn drain(&mut self) -> usize {
         let mut events: Vec<Event> = Vec::new();
-        let mut count = 0;
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
         // Bounded, so that requests and ticks get their turn under load.
-        while count < 4096 {
-            let Some(item) = self.kernel.ring().next() else { break };
-            count += 1;
-            match decode(&item) {
-                Ok(record) => self.attributor.take(&record, &mut events),
-                Err(error) => {
-                    tracing::error!("{error}");
-                    self.garbled += 1;
-                }
-            }
-        }
+        let count = self.kernel.drain(RECORDS, |bytes| {
+            decoded(bytes, attributor, garbled, &mut events);
+        });
+        self.events(events);
+        self.kernel.diagnose();
+        count
+    }
+
+    /// Takes what still waits for records of a job that will not come any more.
+    pub(super) fn flush(&mut self, job: JobId) {
+        let mut events = Vec::new();
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
+        self.kernel.flush(job, |bytes| decoded(bytes, attributor, garbled, &mut events));
+        self.attributor.flush(job, &mut events);
+        self.events(events);
+    }
+
+    fn events(&mut self, events: Vec<Event>) {
         for event in events {
             self.event(event);
         }
-        self.kernel.diagnose();
-        count
     }
 
     /// By the same clock as events: boot time and one offset.
@@ -267,6 +277,21 @@ impl Work {
             }) {
                 tracing::error!("job {id}: {error:#}");
             }
+        }
+    }
+}
+
+fn decoded(
+    bytes: &[u8],
+    attributor: &mut Attributor,
+    garbled: &mut u64,
+    events: &mut Vec<Event>,
+) {
+    match decode(bytes) {
+        Ok(record) => attributor.take(&record, events),
+        Err(error) => {
+            tracing::error!("{error}");
+            *garbled += 1;
         }
     }
 }

@@ -6,5 +6,6 @@ pub mod decode;
 pub mod kernel;
 pub mod links;
 mod load;
+pub mod order;
 pub mod proc;
 mod resolve;
