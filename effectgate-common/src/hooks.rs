@@ -7,7 +7,8 @@
 pub enum Attach {
     /// A BTF-typed raw tracepoint.
     TracePoint(&'static str),
-    /// An LSM hook (`security/security.c`).
+    /// An LSM hook (`security/security.c`): by the `lsm` backend asked, by the
+    /// `fentry` backend watched where its `security_…` function returns.
     Lsm(&'static str),
     /// A cgroup socket-address hook, at the root of the cgroup v2 hierarchy.
     SockAddr(SockAddr),
@@ -33,7 +34,18 @@ pub enum Sock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     Every,
+    /// Those that see the kernel's own objects: `lsm` and `fentry`.
+    Objects,
+    /// The one that can deny.
     Lsm,
+    TracePoint,
+}
+
+/// The backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watches {
+    Lsm,
+    Fentry,
     TracePoint,
 }
 
@@ -96,37 +108,39 @@ pub const HOOKS: &[Hook] = &[
 
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
-    row("file_open", Lsm("file_open"), On::Lsm, Serves::File, (5, 7), "every open, io_uring and handles included"),
-    row("socket_create", Lsm("socket_create"), On::Lsm, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
-    row("path_mknod", Lsm("path_mknod"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
-    row("path_mkdir", Lsm("path_mkdir"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
-    row("path_symlink", Lsm("path_symlink"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
-    row("path_link", Lsm("path_link"), On::Lsm, Serves::File, (5, 7), "the mount for the creation that follows"),
-    row("path_rename", Lsm("path_rename"), On::Lsm, Serves::File, (5, 7), "the mount for the rename that follows"),
-    row("path_unlink", Lsm("path_unlink"), On::Lsm, Serves::File, (5, 7), "the mount for the removal that follows"),
-    row("path_rmdir", Lsm("path_rmdir"), On::Lsm, Serves::File, (5, 7), "the mount for the removal that follows"),
-    row("inode_create", Lsm("inode_create"), On::Lsm, Serves::File, (5, 7), "a regular file comes into being"),
-    row("inode_mknod", Lsm("inode_mknod"), On::Lsm, Serves::File, (5, 7), "a FIFO, socket or device comes into being"),
-    row("inode_mkdir", Lsm("inode_mkdir"), On::Lsm, Serves::File, (5, 7), "a directory comes into being"),
-    row("inode_symlink", Lsm("inode_symlink"), On::Lsm, Serves::File, (5, 7), "a symbolic link comes into being"),
-    row("inode_link", Lsm("inode_link"), On::Lsm, Serves::File, (5, 7), "a hard link comes into being"),
-    row("inode_rename", Lsm("inode_rename"), On::Lsm, Serves::File, (5, 7), "a name moves"),
-    row("inode_unlink", Lsm("inode_unlink"), On::Lsm, Serves::File, (5, 7), "a name is removed"),
-    row("inode_rmdir", Lsm("inode_rmdir"), On::Lsm, Serves::File, (5, 7), "a directory is removed"),
-    row("path_truncate", Lsm("path_truncate"), On::Lsm, Serves::File, (5, 7), "truncate by name; before 6.2 also ftruncate"),
-    row("file_truncate", Lsm("file_truncate"), On::Lsm, Serves::File, (6, 2), "ftruncate and O_TRUNC"),
-    row("path_chmod", Lsm("path_chmod"), On::Lsm, Serves::File, (5, 7), "chmod, by name or descriptor"),
-    row("path_chown", Lsm("path_chown"), On::Lsm, Serves::File, (5, 7), "chown, by name or descriptor"),
+    row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
+    row("bprm_creds_from_file", Lsm("bprm_creds_from_file"), On::Lsm, Serves::Exec, (5, 8), "a program is kept from running before the old one is gone"),
+    row("socket_create", Lsm("socket_create"), On::Objects, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
+    row("path_mknod", Lsm("path_mknod"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_mkdir", Lsm("path_mkdir"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_symlink", Lsm("path_symlink"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_link", Lsm("path_link"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
+    row("path_rename", Lsm("path_rename"), On::Objects, Serves::File, (5, 7), "the mount for the rename that follows"),
+    row("path_unlink", Lsm("path_unlink"), On::Objects, Serves::File, (5, 7), "the mount for the removal that follows"),
+    row("path_rmdir", Lsm("path_rmdir"), On::Objects, Serves::File, (5, 7), "the mount for the removal that follows"),
+    row("inode_create", Lsm("inode_create"), On::Objects, Serves::File, (5, 7), "a regular file comes into being"),
+    row("inode_mknod", Lsm("inode_mknod"), On::Objects, Serves::File, (5, 7), "a FIFO, socket or device comes into being"),
+    row("inode_mkdir", Lsm("inode_mkdir"), On::Objects, Serves::File, (5, 7), "a directory comes into being"),
+    row("inode_symlink", Lsm("inode_symlink"), On::Objects, Serves::File, (5, 7), "a symbolic link comes into being"),
+    row("inode_link", Lsm("inode_link"), On::Objects, Serves::File, (5, 7), "a hard link comes into being"),
+    row("inode_rename", Lsm("inode_rename"), On::Objects, Serves::File, (5, 7), "a name moves"),
+    row("inode_unlink", Lsm("inode_unlink"), On::Objects, Serves::File, (5, 7), "a name is removed"),
+    row("inode_rmdir", Lsm("inode_rmdir"), On::Objects, Serves::File, (5, 7), "a directory is removed"),
+    row("path_truncate", Lsm("path_truncate"), On::Objects, Serves::File, (5, 7), "truncate by name; before 6.2 also ftruncate"),
+    row("file_truncate", Lsm("file_truncate"), On::Objects, Serves::File, (6, 2), "ftruncate and O_TRUNC"),
+    row("path_chmod", Lsm("path_chmod"), On::Objects, Serves::File, (5, 7), "chmod, by name or descriptor"),
+    row("path_chown", Lsm("path_chown"), On::Objects, Serves::File, (5, 7), "chown, by name or descriptor"),
 ];
 
 impl Hook {
-    /// Whether `backend` attaches this row on a kernel of this version.
+    /// Whether a backend attaches this row on a kernel of this version.
     #[must_use]
-    pub const fn attached(&self, lsm: bool, kernel: (u8, u8)) -> bool {
+    pub const fn attached(&self, backend: Watches, kernel: (u8, u8)) -> bool {
         let backend = match self.on {
             On::Every => true,
-            On::Lsm => lsm,
-            On::TracePoint => !lsm,
+            On::Objects => matches!(backend, Watches::Lsm | Watches::Fentry),
+            On::Lsm => matches!(backend, Watches::Lsm),
+            On::TracePoint => matches!(backend, Watches::TracePoint),
         };
         backend && (kernel.0 > self.since.0 || kernel.0 == self.since.0 && kernel.1 >= self.since.1)
     }

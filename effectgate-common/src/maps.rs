@@ -28,8 +28,6 @@ pub mod class {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Job {
-    /// The number of the job's next record.
-    pub seq: u64,
     /// One of [`mode`].
     pub mode: u32,
     /// Bits of [`asks`].
@@ -53,6 +51,8 @@ pub mod asks {
     pub const PROGRAMS: u32 = 2;
     /// What cannot be reported is denied.
     pub const DENY_ON_LOSS: u32 = 4;
+    /// Its effects are not judged: it is the canaries' own.
+    pub const NOT_JUDGED: u32 = u32::MAX;
 }
 
 /// Value of `ROOTS`, keyed by inode pointer.
@@ -127,31 +127,6 @@ pub struct Terminal {
     pub rdev: u32,
     pub reserved: u32,
 }
-
-/// Key of `KERNEL_FILES`: a file or directory of `/proc` or `/sys` that may be
-/// read, by the names that lead to it.
-#[repr(C)]
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
-pub struct KernelFile {
-    pub job: u64,
-    /// `super_block::s_magic`
-    pub magic: u64,
-    /// [`hash_byte`] over every name from the file system's root on.
-    pub hash: u64,
-}
-
-/// FNV-1a, 64 bits, of a name and a final `/`, going on from `hash`; begins
-/// with [`HASH_START`]. No more than the first [`HASH_NAME`] bytes of a name count.
-#[must_use]
-#[inline(always)]
-pub const fn hash_byte(hash: u64, byte: u8) -> u64 {
-    (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3)
-}
-
-pub const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-pub const HASH_NAME: usize = 64;
 
 /// Key of `HOSTS`: an address that the job may reach.
 #[repr(C)]
@@ -235,10 +210,9 @@ pub struct Registrar {
 }
 
 const _: () = {
-    assert!(size_of::<Job>() == 16);
+    assert!(size_of::<Job>() == 8);
     assert!(size_of::<FileKey>() == 24);
     assert!(size_of::<Terminal>() == 16);
-    assert!(size_of::<KernelFile>() == 24);
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
     assert!(size_of::<Root>() == 16);

@@ -10,6 +10,8 @@
 
 mod cgroup;
 mod emit;
+mod hook;
+mod judge;
 mod kernel;
 mod lifecycle;
 mod lsm;
@@ -20,6 +22,7 @@ mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod verifier;
 mod walk;
 
 #[panic_handler]

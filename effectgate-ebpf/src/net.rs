@@ -9,15 +9,21 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::class,
-    wire::{NetBody, kind, op},
+    wire::{NetBody, decision, kind, op},
 };
 
-use crate::{emit::Record, scope};
+use crate::{
+    emit::Record,
+    judge::{self, Address},
+    scope,
+};
 
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 /// What these hooks return to let the call go on.
 const PROCEED: i32 = 1;
+/// What they return to have it fail with `EPERM`.
+const REFUSE: i32 = 0;
 
 #[cgroup_sock_addr(connect4)]
 pub fn connect4(ctx: SockAddrContext) -> i32 {
@@ -51,6 +57,7 @@ pub fn bind4(ctx: SockContext) -> i32 {
             protocol: (*sk).protocol,
             port: (*sk).src_port,
             sock_type: (*sk).type_,
+            ..NetBody::default()
         }
     };
     send(job, op::BIND, body)
@@ -68,6 +75,7 @@ pub fn bind6(ctx: SockContext) -> i32 {
             protocol: (*sk).protocol,
             port: (*sk).src_port,
             sock_type: (*sk).type_,
+            ..NetBody::default()
         }
     };
     send(job, op::BIND, body)
@@ -85,6 +93,7 @@ fn address4(ctx: &SockAddrContext, op: u16) -> i32 {
             protocol: (*sa).protocol,
             port: u32::from(u16::from_be((*sa).user_port as u16)),
             sock_type: (*sa).type_,
+            ..NetBody::default()
         }
     };
     send(job, op, body)
@@ -107,6 +116,7 @@ fn address6(ctx: &SockAddrContext, op: u16) -> i32 {
             protocol: (*sa).protocol,
             port: u32::from(u16::from_be((*sa).user_port as u16)),
             sock_type: (*sa).type_,
+            ..NetBody::default()
         }
     };
     send(job, op, body)
@@ -126,9 +136,17 @@ fn ipv6(words: [u32; 4]) -> [u8; 16] {
 
 #[inline(always)]
 fn send(job: u64, op: u16, body: NetBody) -> i32 {
+    // SAFETY: sixteen bytes either way.
+    let words: [u32; 4] = unsafe { core::mem::transmute(body.addr) };
+    let words =
+        if body.family == AF_INET { [0, 0, 0xffff_u32.to_be(), words[0]] } else { words };
+    let address = Address { words, port: body.port, protocol: body.protocol, own: body.own != 0 };
+    let finding = judge::address(job, op, &address);
+    let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
+    let decision = if denied { decision::DENIED } else { finding };
     if let Some(record) = Record::begin(job, class::NET, kind::NET, op, size_of::<NetBody>()) {
         record.put(0, body);
-        record.submit();
+        record.submit(decision);
     }
-    PROCEED
+    if denied { REFUSE } else { PROCEED }
 }

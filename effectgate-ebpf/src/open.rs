@@ -2,18 +2,22 @@
 
 use core::mem::offset_of;
 
+use aya_ebpf::helpers::generated::bpf_get_current_task_btf;
 use effectgate_common::{
-    maps::{REGISTRAR_JOB, Registrar, class},
-    wire::{FileBody, op},
+    maps::{REGISTRAR_JOB, Registrar, Seen, class},
+    wire::{FileBody, decision, op},
 };
 
 use crate::{
+    emit, judge,
     kernel::{
-        OFF_DENTRY_SB, OFF_FILE_INODE, OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT,
-        OFF_INODE_INO, OFF_SB_DEV, Ptr, follow, read,
+        OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_INODE, OFF_FILE_MODE,
+        OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE, OFF_SB_DEV,
+        OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
     },
     object::{self, Path, Place},
     scope,
+    verifier::veiled,
 };
 
 // include/linux/fs.h
@@ -35,20 +39,21 @@ pub fn path_of(file: Ptr) -> Option<Path> {
     })
 }
 
-/// Records an open by a labelled task; answers the registrar. `flags` are those
-/// that were asked for: a file opened for reading can be emptied by it.
+/// Judges and records an open by a labelled task; answers the registrar. `flags`
+/// are those that were asked for: a file opened for reading can be emptied by
+/// it. Returns what a hook that `denies` is to answer.
 #[inline(always)]
-pub fn opened(file: Ptr, job: u64, flags: u32) {
+pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
     let (Some(path), Some(mode)) = (path_of(file), read::<u32>(file, &OFF_FILE_MODE)) else {
-        crate::emit::lost(job, class::FILE);
-        return;
+        emit::lost(job, class::FILE);
+        return judge::answer(job, decision::NONE, false, denies);
     };
     if mode & (FMODE_PATH | FMODE_NOACCOUNT) != 0 {
-        return;
+        return 0;
     }
     if job == REGISTRAR_JOB {
         register(file);
-        return;
+        return 0;
     }
     let op = if mode & FMODE_CREATED != 0 {
         op::CREATE
@@ -57,12 +62,46 @@ pub fn opened(file: Ptr, job: u64, flags: u32) {
     } else {
         op::OPEN_READ
     };
-    let Some(record) = object::begin(job, op) else { return };
-    object::describe(record, Place::OBJECT, path, object::NO_NAME, job);
-    object::none(record, Place::OTHER);
-    record.put(offset_of!(FileBody, f_mode), mode);
-    record.put(offset_of!(FileBody, f_flags), flags);
-    record.submit();
+    let op = veiled(u64::from(op)) as u16;
+    let found = judge::file(job, path, op, judge::EXISTS);
+    let decision = judge::settle(job, found.finding, denies);
+    let repeats = op != op::CREATE && decision <= decision::WITHIN && judge::judges(job);
+    let key = key(job, op, path);
+    if repeats && emit::seen(&key, class::FILE) {
+        return 0;
+    }
+    let sent = match object::begin(job, op) {
+        None => false,
+        Some(record) => {
+            object::describe(record, Place::OBJECT, path, object::NO_NAME, found);
+            object::none(record, Place::OTHER);
+            record.put(offset_of!(FileBody, f_mode), mode);
+            record.put(offset_of!(FileBody, f_flags), flags);
+            record.submit(decision)
+        }
+    };
+    if repeats && sent {
+        emit::note(&key);
+    }
+    judge::answer(job, decision, sent, denies)
+}
+
+/// The same file under the same name, touched in the same way by the same
+/// program.
+#[inline(always)]
+pub fn key(job: u64, op: u16, path: Path) -> Seen {
+    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let exe = peek_ptr(peek_ptr(task, &OFF_TASK_MM), &OFF_MM_EXE_FILE);
+    Seen {
+        job,
+        what: [peek(inode, &OFF_INODE_INO), 0],
+        name: peek(path.dentry, &OFF_DENTRY_NAME_HASH),
+        program: peek(exe, &OFF_FILE_INODE),
+        dev: peek(peek_ptr(path.dentry, &OFF_DENTRY_SB), &OFF_SB_DEV),
+        op: u32::from(op),
+    }
 }
 
 #[inline(always)]

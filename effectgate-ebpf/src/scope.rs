@@ -7,7 +7,7 @@ use aya_ebpf::{
     macros::map,
     maps::{Array, HashMap},
 };
-use effectgate_common::maps::{REGISTRAR_JOB, Registrar, Task};
+use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task};
 
 /// Labels by thread id.
 #[map]
@@ -17,6 +17,10 @@ pub static TASKS: HashMap<u32, Task> = HashMap::with_max_entries(65536, 0);
 #[map]
 pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 
+/// What holds for all of a job, from its launch on.
+#[map]
+pub static JOBS: HashMap<u64, Job> = HashMap::with_max_entries(4096, 0);
+
 /// See [`Registrar`].
 #[map]
 pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
@@ -25,6 +29,12 @@ pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
 #[inline(always)]
 pub fn tid() -> u32 {
     bpf_get_current_pid_tgid() as u32
+}
+
+/// Process id of the current task, initial namespace.
+#[inline(always)]
+pub fn pid() -> u32 {
+    (bpf_get_current_pid_tgid() >> 32) as u32
 }
 
 /// The label of a task.

@@ -4,10 +4,10 @@ use core::mem::size_of;
 
 use effectgate_common::{
     maps::class,
-    wire::{GuardBody, kind, op},
+    wire::{GuardBody, decision, kind, op},
 };
 
-use crate::emit::Record;
+use crate::{emit::Record, judge};
 
 // include/linux/socket.h, include/linux/net.h, include/uapi/linux/in.h
 const AF_UNIX: u32 = 1;
@@ -24,9 +24,9 @@ const IPPROTO_UDP: u32 = 17;
 const IPPROTO_MPTCP: u32 = 262;
 
 /// Reports a new socket unless the hooks see what it does, or it leads to no
-/// network: such a socket leaves the verdict nothing to rest on.
+/// network: what passes such a socket can be held against no list of hosts.
 #[inline(always)]
-pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32) {
+pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32, denies: bool) -> i32 {
     let sock_type = kind_and_flags & SOCK_TYPE;
     let seen = match family {
         AF_UNIX | AF_NETLINK | AF_ALG => true,
@@ -37,12 +37,18 @@ pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32) {
         _ => false,
     };
     if seen {
-        return;
+        return 0;
     }
+    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
+    let decision = judge::settle(job, finding, denies);
     let body = size_of::<GuardBody>();
-    if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op::SOCKET, body) {
-        let detail = family << 16 | sock_type;
-        record.put(0, GuardBody { value: protocol, detail, ..GuardBody::default() });
-        record.submit();
-    }
+    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op::SOCKET, body) {
+        None => false,
+        Some(record) => {
+            let detail = family << 16 | sock_type;
+            record.put(0, GuardBody { value: protocol, detail, ..GuardBody::default() });
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, denies)
 }

@@ -18,11 +18,13 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::{REGISTRAR_JOB, Task, class, task},
-    wire::{FileBody, GuardBody, PATH_MAX, kind, op},
+    wire::{FileBody, GuardBody, PATH_MAX, decision, kind, op},
 };
 
 use crate::{
     emit::{self, Record},
+    judge,
+    verifier::veiled,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
@@ -145,7 +147,7 @@ pub fn guard(job: u64, op: u16, value: u32) {
     let body = size_of::<GuardBody>();
     if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, body) {
         record.put(0, GuardBody { value, ..GuardBody::default() });
-        record.submit();
+        record.submit(decision::NONE);
     }
 }
 
@@ -191,22 +193,6 @@ impl Named {
     }
 }
 
-/// Always 0. Nobody writes it, but the verifier has to assume that somebody
-/// could.
-#[unsafe(no_mangle)]
-static mut ZERO: u64 = 0;
-
-/// A number that the verifier does not know any more.
-///
-/// Before 6.4 it takes states that differ in a number for different ones as
-/// soon as a program has functions, and would follow all that is common to the
-/// system calls once for each of them: more than it is willing to.
-#[inline(always)]
-fn veiled(number: u64) -> u64 {
-    // SAFETY: nobody writes it.
-    number ^ unsafe { (&raw const ZERO).read_volatile() }
-}
-
 /// Decides first and acts once: the verifier follows every call of the walks,
 /// so there must be few.
 #[inline(always)]
@@ -229,7 +215,9 @@ fn returned(call: &Call) {
                 _ => 0,
             };
             match descriptor(call.task, call.ret as u64) {
-                Some(file) => open::opened(file, call.job, flags as u32),
+                Some(file) => {
+                    open::opened(file, call.job, flags as u32, false);
+                }
                 // Closed by another thread in the meantime.
                 None => emit::lost(call.job, class::FILE),
             }
@@ -281,7 +269,10 @@ fn returned(call: &Call) {
             Some(path) => (op::CREATE, path, NOTHING),
             None => return,
         },
-        nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
+        nr::SOCKET => {
+            socket::made(call.job, a as u32, b as u32, c as u32, false);
+            return;
+        }
         nr::UNSHARE if a & CLONE_NEWNS == 0 => return,
         nr::IO_URING_SETUP
         | nr::UNSHARE
@@ -304,20 +295,27 @@ fn returned(call: &Call) {
     let flags = veiled(flags) as u32;
     let Some(record) = object::begin(call.job, op) else { return };
     record.put(offset_of!(FileBody, f_flags), flags);
-    describe(call.job, record, Place::OBJECT, object.veiled());
-    describe(call.job, record, Place::OTHER, other.veiled());
-    record.submit();
+    let one = describe(call.job, op, record, Place::OBJECT, object.veiled());
+    let two = describe(call.job, op, record, Place::OTHER, other.veiled());
+    let finding = judge::worse(one, two);
+    record.submit(judge::settle(call.job, finding, false));
 }
 
 /// Out of line: the verifier is to meet it twice, not once a system call. It
 /// is not handed the call, which would then have to lie in memory: up to 6.12,
 /// 512 bytes of stack are all that a program and what it calls have together.
+///
+/// Returns what the object's own finding is; what only a name speaks of is not
+/// judged here.
 #[inline(never)]
-fn describe(job: u64, record: Record, place: Place, named: Named) {
+fn describe(job: u64, op: u16, record: Record, place: Place, named: Named) -> u32 {
     // SAFETY: no arguments.
     let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
     let (path, name) = match named.how {
-        how::NOTHING => return object::none(record, place),
+        how::NOTHING => {
+            object::none(record, place);
+            return decision::WITHIN;
+        }
         how::FILE => (descriptor(task, named.fd).and_then(open::path_of), object::NO_NAME),
         _ => {
             let name = Name { at: named.name as Ptr, max: named.max as u32 };
@@ -328,8 +326,15 @@ fn describe(job: u64, record: Record, place: Place, named: Named) {
         }
     };
     match path {
-        None => object::unknown(record, place),
-        Some(path) => object::describe(record, place, path, name, job),
+        None => {
+            object::unknown(record, place);
+            decision::NONE
+        }
+        Some(path) => {
+            let found = judge::file(job, path, op, judge::EXISTS);
+            object::describe(record, place, path, name, found);
+            if name.max == 0 { found.finding } else { decision::NONE }
+        }
     }
 }
 

@@ -132,6 +132,7 @@ fn attachment(attach: Attach) -> String {
 fn backends(on: On) -> &'static str {
     match on {
         On::Every => "every",
+        On::Objects => "lsm, fentry",
         On::Lsm => "lsm",
         On::TracePoint => "tracepoint",
     }

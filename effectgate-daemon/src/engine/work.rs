@@ -25,6 +25,7 @@ use super::{
     coverage,
     job::Job,
     roots::Roots,
+    tables::Held,
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
@@ -36,6 +37,8 @@ use crate::{
 const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
 pub(super) const TICK: Duration = Duration::from_secs(1);
+/// Records that are taken at once.
+const RECORDS: usize = 4096;
 /// Canaries that may get lost in a full ring before that counts as a failure.
 const CANARIES: usize = 3;
 
@@ -45,6 +48,8 @@ pub struct Work {
     pub(super) state: State,
     pub(super) roots: Roots,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    /// What the kernel programs were told of each job's policy.
+    pub(super) tables: BTreeMap<JobId, Held>,
     pub(super) last: JobId,
     canary: Option<Canary>,
     /// When a canary was last heard, and in which classes.
@@ -89,6 +94,7 @@ impl Work {
             state: State::new(),
             roots: Roots::default(),
             jobs: BTreeMap::new(),
+            tables: BTreeMap::new(),
             last: 0,
             canary: None,
             heard: None,
@@ -100,7 +106,7 @@ impl Work {
             garbled: 0,
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
-        work.kernel.loss_counters(canary::JOB, true)?;
+        work.kernel.counters(canary::JOB, true)?;
         work.fresh_canary()?;
         metrics.backend(backend, coverage(backend));
         Ok(work)
@@ -140,9 +146,11 @@ impl Work {
         }
     }
 
-    /// Until something is in the ring or at the door, `nap` at most.
+    /// Until something is in a ring or at the door, `nap` at most.
     pub(super) fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
-        let mut fds = vec![PollFd::from_borrowed_fd(self.kernel.ring_fd(), PollFlags::IN)];
+        let rings = self.kernel.ring_fds();
+        let mut fds: Vec<PollFd<'_>> =
+            rings.iter().map(|ring| PollFd::from_borrowed_fd(*ring, PollFlags::IN)).collect();
         fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
         let nap = nap.map(timespec);
         let _ = poll(&mut fds, nap.as_ref());
@@ -151,27 +159,32 @@ impl Work {
         }
     }
 
-    /// Takes what is in the ring; returns how many records there were.
+    /// Takes what is in the rings; returns how many records there were.
     pub(super) fn drain(&mut self) -> usize {
         let mut events: Vec<Event> = Vec::new();
-        let mut count = 0;
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
         // Bounded, so that requests and ticks get their turn under load.
-        while count < 4096 {
-            let Some(item) = self.kernel.ring().next() else { break };
-            count += 1;
-            match decode(&item) {
-                Ok(record) => self.attributor.take(&record, &mut events),
-                Err(error) => {
-                    tracing::error!("{error}");
-                    self.garbled += 1;
-                }
-            }
-        }
+        let count = self.kernel.drain(RECORDS, |bytes| {
+            decoded(bytes, attributor, garbled, &mut events);
+        });
+        self.events(events);
+        self.kernel.diagnose();
+        count
+    }
+
+    /// Takes what still waits for records of a job that will not come any more.
+    pub(super) fn flush(&mut self, job: JobId) {
+        let mut events = Vec::new();
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
+        self.kernel.flush(job, |bytes| decoded(bytes, attributor, garbled, &mut events));
+        self.attributor.flush(job, &mut events);
+        self.events(events);
+    }
+
+    fn events(&mut self, events: Vec<Event>) {
         for event in events {
             self.event(event);
         }
-        self.kernel.diagnose();
-        count
     }
 
     /// By the same clock as events: boot time and one offset.
@@ -267,6 +280,21 @@ impl Work {
             }) {
                 tracing::error!("job {id}: {error:#}");
             }
+        }
+    }
+}
+
+fn decoded(
+    bytes: &[u8],
+    attributor: &mut Attributor,
+    garbled: &mut u64,
+    events: &mut Vec<Event>,
+) {
+    match decode(bytes) {
+        Ok(record) => attributor.take(&record, events),
+        Err(error) => {
+            tracing::error!("{error}");
+            *garbled += 1;
         }
     }
 }

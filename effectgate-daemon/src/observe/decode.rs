@@ -72,6 +72,14 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
     Ok(Record { header, body, tail: Tail(tail) })
 }
 
+/// Whose record it is, and its number among the job's; `None` when it is too
+/// short to say.
+#[must_use]
+pub fn number(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (header, _) = Header::read_from_prefix(bytes).ok()?;
+    Some((header.job, header.seq))
+}
+
 fn split<T: FromBytes>(bytes: &[u8], body: impl Fn(T) -> Body) -> Result<(Body, &[u8]), ()> {
     T::read_from_prefix(bytes).map(|(value, rest)| (body(value), rest)).map_err(|_| ())
 }

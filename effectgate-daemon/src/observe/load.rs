@@ -1,12 +1,13 @@
 //! Loading the kernel object and attaching its programs.
 
-use std::{fs::File, os::fd::AsFd};
+use std::{borrow::Cow, fs::File, os::fd::AsFd};
 
 use anyhow::{Context, Result, bail};
 use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
-        BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, Lsm, Program, ProgramError,
+        BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
+        ProgramError,
     },
     util::KernelVersion,
 };
@@ -15,6 +16,7 @@ use effectgate_common::{
     maps::SLOTS_PER_CPU,
     offsets::OFFSETS,
 };
+use effectgate_core::input::Backend;
 
 use super::{
     btf,
@@ -36,7 +38,8 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
         anyhow::Error::new(error).context(format!("cannot read {what}"))
     })?;
     loader
-        .map_max_entries("RING", ring_bytes)
+        .map_max_entries("CRITICAL", ring_bytes)
+        .map_max_entries("BULK", ring_bytes)
         .map_max_entries("SLOTS", cpus as u32 * SLOTS_PER_CPU)
         .load(object()?)
         .context("the kernel refused the object's maps")
@@ -58,10 +61,24 @@ pub fn version() -> Result<(u8, u8)> {
 /// Cgroup links always share a hook with others, and take no attach flags.
 const SHARED: CgroupAttachMode = CgroupAttachMode::Single;
 
-pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()> {
-    let program = bpf
-        .program_mut(hook.program)
-        .with_context(|| format!("the object has no program {}", hook.program))?;
+/// The name of the program that serves a hook in a backend.
+pub fn program_name(hook: &Hook, backend: Backend) -> Cow<'static, str> {
+    match (hook.attach, backend) {
+        (Attach::Lsm(_), Backend::Fentry) => Cow::Owned(format!("fexit_{}", hook.program)),
+        _ => Cow::Borrowed(hook.program),
+    }
+}
+
+pub fn attach(
+    bpf: &mut Ebpf,
+    hook: &Hook,
+    backend: Backend,
+    btf: &Btf,
+    root: &File,
+) -> Result<()> {
+    let name = program_name(hook, backend);
+    let program =
+        bpf.program_mut(&name).with_context(|| format!("the object has no program {name}"))?;
     match (hook.attach, program) {
         (Attach::TracePoint(name), Program::BtfTracePoint(program)) => {
             loaded(program.load(name, btf))?;
@@ -70,6 +87,10 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()>
         (Attach::Lsm(name), Program::Lsm(program)) => {
             loaded(program.load(name, btf))?;
             Lsm::attach(program)?;
+        }
+        (Attach::Lsm(name), Program::FExit(program)) => {
+            loaded(program.load(&format!("security_{name}"), btf))?;
+            FExit::attach(program)?;
         }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
             loaded(program.load())?;
@@ -85,10 +106,11 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()>
 }
 
 /// Instructions that the verifier went through.
-pub fn verified(bpf: &Ebpf, hook: &Hook) -> Option<u32> {
-    let info = match bpf.program(hook.program)? {
+pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
+    let info = match bpf.program(name)? {
         Program::BtfTracePoint(program) => program.info(),
         Program::Lsm(program) => program.info(),
+        Program::FExit(program) => program.info(),
         Program::CgroupSockAddr(program) => program.info(),
         Program::CgroupSock(program) => program.info(),
         _ => return None,

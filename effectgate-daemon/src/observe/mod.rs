@@ -7,5 +7,6 @@ pub mod kernel;
 pub mod links;
 mod load;
 pub mod mounts;
+pub mod order;
 pub mod proc;
 mod resolve;
