@@ -110,6 +110,8 @@ pub enum Doubt {
     Disagreement,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
+    #[error("the observer killed it for a violation: what it would still have done is not known")]
+    Killed,
     #[error("the job was stopped from outside before it ended: {0}")]
     Stopped(String),
 }

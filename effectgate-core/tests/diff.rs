@@ -6,7 +6,7 @@ mod common;
 mod manifest;
 
 use effectgate_core::diff::{Kind, diff};
-use effectgate_core::input::Coverage;
+use effectgate_core::input::{Coverage, Mode};
 use effectgate_core::policy::*;
 use effectgate_core::profile;
 use manifest::{envelope, manifest, *};
@@ -141,12 +141,12 @@ fn what_is_more_and_what_is_not() {
         (
             "held less strictly",
             |p| {
-                agent(p).on_violation = OnViolation::Enforce;
+                agent(p).on_violation = Mode::Enforce;
                 agent(p).on_loss = OnLoss::Kill;
                 agent(p).min_coverage = Some(Coverage::Object);
                 agent(p).pins.push(("model".into(), "m-1".into()));
             },
-            |p| agent(p).on_violation = OnViolation::Kill,
+            |p| agent(p).on_violation = Mode::Kill,
             &[Kind::OnViolation, Kind::OnLoss, Kind::MinCoverage, Kind::Pin],
         ),
         ("another service", same, |p| p.id = "other-bot".into(), &[Kind::Service]),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use effectgate_core::{
     Line,
-    input::{Class, JobId},
+    input::{Class, JobId, Mode},
     time,
 };
 
@@ -31,6 +31,7 @@ pub struct Job {
     /// Seconds after the launch at which it is stopped.
     pub bound: Option<u64>,
     pub launched: Option<u64>,
+    pub mode: Mode,
     /// Its policy has it killed when records are lost.
     pub kills_on_loss: bool,
     /// It was killed for what its policy says.

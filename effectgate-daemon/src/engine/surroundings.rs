@@ -5,8 +5,9 @@ mod programs;
 
 use std::{
     collections::HashMap,
+    fs::File,
     net::{IpAddr, ToSocketAddrs},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::FileTypeExt},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +19,8 @@ use effectgate_core::{
     secret,
 };
 
+use rustix::fs::{Mode, OFlags};
+
 use super::JobSpec;
 use crate::observe::{links, proc};
 
@@ -28,6 +31,7 @@ pub use programs::Program;
 pub struct Surroundings {
     pub roots: Vec<Wanted>,
     pub programs: Vec<Program>,
+    pub sockets: Vec<Socket>,
     /// What each host of the policy resolves to now.
     pub hosts: Vec<Vec<IpAddr>>,
     /// Symbolic links below the roots, for a backend that knows names only.
@@ -49,6 +53,17 @@ pub struct Wanted {
     pub of_kernel: bool,
 }
 
+/// A Unix socket that a job may speak to.
+#[derive(Debug)]
+pub struct Socket {
+    /// Index in the policy's Unix sockets.
+    pub entry: usize,
+    /// Resolved.
+    pub path: PathBuf,
+    /// Held open by its place only (`O_PATH`).
+    pub file: File,
+}
+
 /// Looks around. `file`: how well the backend knows files.
 ///
 /// # Errors
@@ -59,7 +74,8 @@ pub fn look(spec: &JobSpec, file: Coverage) -> Result<Surroundings> {
     let written: Vec<PathBuf> = written.map(|root| root.path.clone()).collect();
     let links = if file == Coverage::Argument { links::below(&written) } else { Vec::new() };
     let programs = programs::find(&spec.policy, &roots)?;
-    Ok(Surroundings { programs, hosts: resolve(&spec.policy), links, roots })
+    let (hosts, sockets) = (resolve(&spec.policy), sockets(&spec.policy));
+    Ok(Surroundings { programs, sockets, hosts, links, roots })
 }
 
 /// Every root with what is mounted below it now.
@@ -224,6 +240,27 @@ fn mounts_by_root(
         }
     }
     Ok(below)
+}
+
+/// The files that the policy's Unix sockets are bound to now.
+fn sockets(policy: &Policy) -> Vec<Socket> {
+    let entries = policy.unix_sockets.entries().iter().enumerate();
+    let found = entries.filter_map(|(entry, listed)| match socket(Path::new(&listed.value)) {
+        Ok((path, file)) => Some(Socket { entry, path, file }),
+        Err(error) => {
+            tracing::warn!("the socket {} allows nothing: {error:#}", listed.value);
+            None
+        }
+    });
+    found.collect()
+}
+
+fn socket(path: &Path) -> Result<(PathBuf, File)> {
+    let real = path.canonicalize()?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(&real, flags, Mode::empty())?);
+    ensure!(file.metadata()?.file_type().is_socket(), "it is no socket");
+    Ok((real, file))
 }
 
 /// What each host of a policy resolves to now.

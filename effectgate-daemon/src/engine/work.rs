@@ -64,8 +64,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Loads the best backend that works.
-    pub fn begin(config: &Config, metrics: Arc<Metrics>) -> Result<Work> {
+    /// Loads the best backend that works, and says why none better does.
+    pub fn begin(config: &Config, metrics: Arc<Metrics>) -> Result<(Work, Vec<String>)> {
         let candidates = match config.backend {
             Some(backend) => vec![backend],
             None => vec![Backend::Lsm, Backend::TracePoint],
@@ -74,7 +74,7 @@ impl Work {
         let only = candidates.len() == 1;
         for backend in candidates {
             match Work::with(backend, config, &metrics) {
-                Ok(work) => return Ok(work),
+                Ok(work) => return Ok((work, refusals)),
                 Err(error) if only => {
                     return Err(error.context(format!("the backend {} fails here", backend.name())));
                 }
@@ -213,6 +213,9 @@ impl Work {
                 job.write(line);
             }
         }
+        for line in &records {
+            self.answer(line);
+        }
         verdict
     }
 
@@ -284,12 +287,7 @@ impl Work {
     }
 }
 
-fn decoded(
-    bytes: &[u8],
-    attributor: &mut Attributor,
-    garbled: &mut u64,
-    events: &mut Vec<Event>,
-) {
+fn decoded(bytes: &[u8], attributor: &mut Attributor, garbled: &mut u64, events: &mut Vec<Event>) {
     match decode(bytes) {
         Ok(record) => attributor.take(&record, events),
         Err(error) => {

@@ -98,7 +98,8 @@ impl Kernel {
             tracing::debug!(program = %name, verified = verified(&bpf, &name), took = ?at.elapsed(), "attached");
         }
         let mut ring = |name| -> Result<RingBuf<MapData>> {
-            let map = bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
+            let map =
+                bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
             Ok(RingBuf::try_from(map)?)
         };
         let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
@@ -247,6 +248,13 @@ impl Kernel {
     pub fn unlabel(&mut self, tid: u32) -> Result<()> {
         let _ = self.hash::<u32, [u8; 16]>("TASKS")?.remove(&tid);
         Ok(())
+    }
+
+    /// Whether a thread is labelled with `job`.
+    pub fn is_labelled(&mut self, tid: u32, job: u64) -> bool {
+        let map = self.hash::<u32, [u8; 16]>("TASKS");
+        let value = map.and_then(|map| Ok(map.get(&tid, 0)?));
+        value.is_ok_and(|value| Task::read_from_bytes(&value).is_ok_and(|task| task.job == job))
     }
 
     /// Threads labelled with `job`.
