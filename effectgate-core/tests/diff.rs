@@ -192,7 +192,7 @@ fn two_formats() {
     let old = manifest();
     let kinds: Vec<Kind> = diff(&old, &envelope()).more.iter().map(|it| it.kind).collect();
     for kind in
-        [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::UnixSocket, Kind::Server, Kind::Limit]
+        [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::Server, Kind::Limit]
     {
         assert!(kinds.contains(&kind), "{kind:?} in {kinds:?}");
     }
@@ -309,7 +309,7 @@ fn permits(policy: &Policy, effect: &Effect) -> bool {
             let host = HostName::Name(host.clone());
             policy.lists_host(&host).any(|entry| entry.value.allows(*port, *protocol))
         }
-        Effect::Socket(path) => policy.agent.is_none() || policy.unix_sockets.find(path).is_some(),
+        Effect::Socket(path) => policy.unix_sockets.find(path).is_some(),
         Effect::Hold(key) => policy.allows_env(key.as_bytes()),
         Effect::Call(server, name) => policy.lists_tool(server.as_deref(), name).is_some(),
     }

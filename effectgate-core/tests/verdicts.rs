@@ -190,7 +190,9 @@ fn no_mode_claims_more_than_was_done() {
         let denied = json(&lines[0])["object"].get("denied").cloned();
         let want = match (mode, backend) {
             (Mode::Observe, _) => None,
-            (Mode::Enforce, Backend::Lsm) => Some(serde_json::json!(["file", "exec", "net", "guard"])),
+            (Mode::Enforce, Backend::Lsm) => {
+                Some(serde_json::json!(["file", "exec", "net", "guard"]))
+            }
             (Mode::Kill | Mode::Enforce, _) => Some(serde_json::json!(["net"])),
         };
         assert_eq!(denied, want, "{mode:?} {backend:?}");
