@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     input::{Event, Input, JobId, Limited, Started, What},
+    judge::Tables,
     policy::OnLoss,
 };
 
@@ -58,6 +59,7 @@ impl Work {
             );
         }
         let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
+        self.roots.keep_from(&mut self.kernel, id, &found.private)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
@@ -123,7 +125,7 @@ impl Work {
             env: Vec::new(),
             processes: Vec::new(),
         };
-        let tables = tables::compile(&started);
+        let tables = Tables::new(started.clone()).for_kernel();
         self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables)?);
         let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
         if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {

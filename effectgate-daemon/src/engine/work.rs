@@ -284,12 +284,7 @@ impl Work {
     }
 }
 
-fn decoded(
-    bytes: &[u8],
-    attributor: &mut Attributor,
-    garbled: &mut u64,
-    events: &mut Vec<Event>,
-) {
+fn decoded(bytes: &[u8], attributor: &mut Attributor, garbled: &mut u64, events: &mut Vec<Event>) {
     match decode(bytes) {
         Ok(record) => attributor.take(&record, events),
         Err(error) => {

@@ -98,7 +98,8 @@ impl Kernel {
             tracing::debug!(program = %name, verified = verified(&bpf, &name), took = ?at.elapsed(), "attached");
         }
         let mut ring = |name| -> Result<RingBuf<MapData>> {
-            let map = bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
+            let map =
+                bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
             Ok(RingBuf::try_from(map)?)
         };
         let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
