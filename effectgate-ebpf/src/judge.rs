@@ -103,8 +103,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null()
-            && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: !mnt.is_null() && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
     };
     let own_proc = object.magic == PROC && is_of_caller(inode);
     let root = walk::root(dentry, job);
@@ -219,12 +218,8 @@ pub fn program(job: u64, path: Path) -> Found {
 fn judge_program(job: u64, dentry: Ptr) -> u64 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -356,12 +351,8 @@ pub fn cuts_off(job: u64) -> bool {
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,

@@ -190,7 +190,10 @@ fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
     let place = Place { at: offset_of!(ExecBody, file), body: BODY };
     object::describe(record, place, path, object::NO_NAME, found);
     asked_for(record, bprm);
-    record.put(offset_of!(ExecBody, start), peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START));
+    record.put(
+        offset_of!(ExecBody, start),
+        peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START),
+    );
     record.put(offset_of!(ExecBody, argv_len), 0u64);
     record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
     record.put(offset_of!(ExecBody, reserved), 0u32);

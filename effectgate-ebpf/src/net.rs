@@ -138,8 +138,7 @@ fn ipv6(words: [u32; 4]) -> [u8; 16] {
 fn send(job: u64, op: u16, body: NetBody) -> i32 {
     // SAFETY: sixteen bytes either way.
     let words: [u32; 4] = unsafe { core::mem::transmute(body.addr) };
-    let words =
-        if body.family == AF_INET { [0, 0, 0xffff_u32.to_be(), words[0]] } else { words };
+    let words = if body.family == AF_INET { [0, 0, 0xffff_u32.to_be(), words[0]] } else { words };
     let address = Address { words, port: body.port, protocol: body.protocol, own: body.own != 0 };
     let finding = judge::address(job, op, &address);
     let denied = finding == decision::OUTSIDE && judge::cuts_off(job);

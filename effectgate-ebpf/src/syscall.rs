@@ -24,7 +24,6 @@ use effectgate_common::{
 use crate::{
     emit::{self, Record},
     judge,
-    verifier::veiled,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
@@ -32,6 +31,7 @@ use crate::{
     },
     object::{self, Name, Path, Place},
     open, scope, socket,
+    verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.

@@ -16,7 +16,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
-use effectgate_core::input::{Device, Found, JobId, Root};
+use effectgate_core::{
+    input::{Device, Found, JobId, Root},
+    policy::Rights,
+};
 
 use super::surroundings::{Program, Socket, Wanted, is_pseudo};
 use crate::observe::{attribute::device, kernel::Kernel, proc};
@@ -74,6 +77,29 @@ impl Roots {
             }
         }
         Ok(roots)
+    }
+
+    /// Holds places below the job's roots where it may do nothing: the nearest
+    /// root decides. Not where the policy says more than a profile.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn keep_from(&mut self, kernel: &mut Kernel, job: JobId, places: &[PathBuf]) -> Result<()> {
+        for path in places {
+            let wanted = Wanted {
+                path: path.clone(),
+                entry: None,
+                rights: Rights::default(),
+                needed: true,
+                of_kernel: false,
+            };
+            match self.hold(kernel, job, &wanted) {
+                Ok(id) => kernel.grant(job, id, 0)?,
+                // It is gone again, or no file or directory.
+                Err(error) => tracing::debug!("{error:#}"),
+            }
+        }
+        Ok(())
     }
 
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {

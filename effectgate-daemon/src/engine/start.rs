@@ -59,6 +59,7 @@ impl Work {
             );
         }
         let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
+        self.roots.keep_from(&mut self.kernel, id, &found.private)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
         let sockets = self.roots.hold_sockets(&mut self.kernel, id, found.sockets)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {

@@ -30,6 +30,9 @@ pub use programs::Program;
 #[derive(Debug)]
 pub struct Surroundings {
     pub roots: Vec<Wanted>,
+    /// Credentials below directories that a profile lets be read: roots without
+    /// a right, for a kernel program goes by inodes and not by names.
+    pub private: Vec<PathBuf>,
     pub programs: Vec<Program>,
     pub sockets: Vec<Socket>,
     /// What each host of the policy resolves to now.
@@ -75,7 +78,8 @@ pub fn look(spec: &JobSpec, file: Coverage) -> Result<Surroundings> {
     let links = if file == Coverage::Argument { links::below(&written) } else { Vec::new() };
     let programs = programs::find(&spec.policy, &roots)?;
     let (hosts, sockets) = (resolve(&spec.policy), sockets(&spec.policy));
-    Ok(Surroundings { programs, sockets, hosts, links, roots })
+    let private = private(spec, &roots);
+    Ok(Surroundings { private, programs, sockets, hosts, links, roots })
 }
 
 /// Every root with what is mounted below it now.
@@ -152,6 +156,29 @@ fn root(spec: &JobSpec, entry: &RootRule) -> Result<Option<PathBuf>> {
         }
         Err(error) => Err(error),
     }
+}
+
+fn private(spec: &JobSpec, roots: &[Wanted]) -> Vec<PathBuf> {
+    if spec.policy.roots.reads.is_none() {
+        return Vec::new();
+    }
+    let home = spec.home.as_ref().map(|home| home.to_string_lossy());
+    let places = secret::credential_places(home.as_deref()).map(PathBuf::from);
+    let mut there: Vec<PathBuf> = places.filter_map(|place| place.canonicalize().ok()).collect();
+    let profile = |root: &Wanted| {
+        let entry = root.entry.and_then(|index| spec.policy.roots.entries.get(index));
+        entry.is_some_and(|entry| entry.profile)
+    };
+    // Roots that the policy itself names are its own word on what lies there.
+    there.retain(|place| {
+        let around = |root: &&Wanted| place.starts_with(&root.path);
+        roots.iter().any(|root| around(&root))
+            && roots.iter().filter(around).all(profile)
+            && !roots.iter().any(|root| root.path.starts_with(place))
+    });
+    there.sort();
+    there.dedup();
+    there
 }
 
 /// File systems whose files are the kernel's own state (`linux/magic.h`): what
