@@ -417,6 +417,12 @@ pub fn judges(job: u64) -> bool {
     asks(job) != asks::NOT_JUDGED
 }
 
+/// Whether the job's policy asks which programs run.
+#[inline(always)]
+pub fn asks_programs(job: u64) -> bool {
+    asks(job) & asks::PROGRAMS != 0
+}
+
 /// Whether, in this mode, what cannot be reported is to be denied.
 #[inline(always)]
 fn denies_on_loss(job: u64) -> bool {
