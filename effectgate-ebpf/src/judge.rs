@@ -101,10 +101,9 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null()
-            && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: !mnt.is_null() && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
     };
-    let own_proc = object.magic == PROC && walk::is_below_pid(dentry, scope::pid());
+    let own_proc = object.magic == PROC && walk::is_below_own_process(dentry);
     let root = walk::root(dentry, job);
     let mut flags = if root.known { 0 } else { obj::UNKNOWN };
     if own_proc {
@@ -206,12 +205,8 @@ fn judge_program(job: u64, mnt: Ptr, dentry: Ptr) -> u64 {
     let _ = mnt;
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -347,12 +342,8 @@ pub fn cuts_off(job: u64) -> bool {
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,
@@ -367,12 +358,7 @@ pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
     if finding != decision::OUTSIDE && finding != decision::UNKNOWN {
         return finding;
     }
-    let mode = match scope::JOBS.get_ptr(job) {
-        // SAFETY: one word, written before the job starts.
-        Some(rules) => unsafe { (*rules).mode },
-        None => mode::OBSERVE,
-    };
-    match mode {
+    match mode(job) {
         mode::ENFORCE if denies => decision::DENIED,
         mode::KILL if finding == decision::OUTSIDE => {
             // SAFETY: a number.
@@ -380,6 +366,16 @@ pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
             decision::KILLED
         }
         _ => finding,
+    }
+}
+
+/// One of `maps::mode`.
+#[inline(always)]
+pub fn mode(job: u64) -> u32 {
+    match scope::JOBS.get_ptr(job) {
+        // SAFETY: one word, written before the job starts.
+        Some(rules) => unsafe { (*rules).mode },
+        None => mode::OBSERVE,
     }
 }
 

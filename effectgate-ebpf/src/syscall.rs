@@ -84,7 +84,7 @@ const AT_SYMLINK_FOLLOW: u64 = 0x400;
 const AF_UNIX: u16 = 1;
 const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
-const TS_COMPAT: u32 = 2;
+pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
 const X32: u64 = 0x4000_0000;
 
@@ -203,7 +203,7 @@ static mut ZERO: u64 = 0;
 /// soon as a program has functions, and would follow all that is common to the
 /// system calls once for each of them: more than it is willing to.
 #[inline(always)]
-fn veiled(number: u64) -> u64 {
+pub fn veiled(number: u64) -> u64 {
     // SAFETY: nobody writes it.
     number ^ unsafe { (&raw const ZERO).read_volatile() }
 }

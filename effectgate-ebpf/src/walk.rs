@@ -11,10 +11,11 @@ use crate::{
     emit::Record,
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_PARENT, OFF_INODE_INO, OFF_MOUNT_MNT,
-        OFF_MOUNT_MOUNTPOINT, OFF_MOUNT_PARENT, OFF_VFSMOUNT_ROOT, Ptr, follow, offset, peek_ptr,
-        read,
+        OFF_MOUNT_MOUNTPOINT, OFF_MOUNT_PARENT, OFF_PROC_INODE, OFF_PROC_PID, OFF_SIGNAL_PIDS,
+        OFF_TASK_SIGNAL, OFF_VFSMOUNT_ROOT, Ptr, follow, offset, peek, peek_ptr, read,
     },
     repeat::{GO_ON, STOP, repeat},
+    scope,
 };
 
 /// Roots by inode pointer; the daemon holds each directory open, so the
@@ -99,20 +100,27 @@ struct TopWalk {
     below: bool,
 }
 
-/// Whether the entry lies on a `/proc` below the directory of the process `pid`.
+/// Whether the entry lies on a `/proc` below the directory of the process that
+/// acts. What that is called there depends on the process namespace of the
+/// mount, so the kernel's own names for the two are compared (`struct pid`).
 #[inline(always)]
-pub fn is_below_pid(dentry: Ptr, pid: u32) -> bool {
+pub fn is_below_own_process(dentry: Ptr) -> bool {
     let mut state = TopWalk { dentry: dentry as u64, top: 0, below: false };
     repeat(PROC_LEVELS, top_step, &mut state);
     if !state.below || state.top == dentry as u64 {
         return false;
     }
-    let mut name = [0u8; 12];
-    let at = peek_ptr(state.top as Ptr, &OFF_DENTRY_NAME);
-    // SAFETY: the helper checks the address, and writes no more than there is.
-    unsafe { bpf_probe_read_kernel_str(name.as_mut_ptr().cast(), 12, at.cast()) };
-    number(&name) == u64::from(pid)
+    let inode = peek_ptr(state.top as Ptr, &OFF_DENTRY_INODE);
+    let entry = inode.wrapping_sub(offset(&OFF_PROC_INODE));
+    let process: u64 = peek(entry, &OFF_PROC_PID);
+    let signal = peek_ptr(scope::task(), &OFF_TASK_SIGNAL);
+    let own: u64 = peek(signal.wrapping_add(TGID), &OFF_SIGNAL_PIDS);
+    process != 0 && process == own
 }
+
+/// Where the process stands in `signal_struct::pids`, in bytes: `PIDTYPE_TGID`
+/// (`include/linux/pid_types.h`).
+const TGID: usize = 8;
 
 extern "C" fn top_step(_: u64, state: *mut TopWalk) -> i64 {
     // SAFETY: the state that `repeat` was given.
@@ -125,23 +133,6 @@ extern "C" fn top_step(_: u64, state: *mut TopWalk) -> i64 {
     state.top = state.dentry;
     state.dentry = parent as u64;
     GO_ON
-}
-
-/// A decimal number that a NUL ends; another value than any process id for
-/// whatever else it is.
-#[inline(always)]
-fn number(text: &[u8; 12]) -> u64 {
-    const NONE: u64 = u64::MAX;
-    let mut value = 0u64;
-    let mut ended = false;
-    let mut bad = !text[0].is_ascii_digit();
-    for byte in text {
-        ended |= *byte == 0;
-        bad |= !ended & !byte.is_ascii_digit();
-        let next = value * 10 + u64::from(byte.wrapping_sub(b'0'));
-        value = if ended { value } else { next };
-    }
-    if bad | !ended { NONE } else { value }
 }
 
 struct PathWalk {

@@ -69,13 +69,7 @@ pub fn program_name(hook: &Hook, backend: Backend) -> Cow<'static, str> {
     }
 }
 
-pub fn attach(
-    bpf: &mut Ebpf,
-    hook: &Hook,
-    backend: Backend,
-    btf: &Btf,
-    root: &File,
-) -> Result<()> {
+pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &File) -> Result<()> {
     let name = program_name(hook, backend);
     let program =
         bpf.program_mut(&name).with_context(|| format!("the object has no program {name}"))?;
@@ -89,7 +83,9 @@ pub fn attach(
             Lsm::attach(program)?;
         }
         (Attach::Lsm(name), Program::FExit(program)) => {
-            loaded(program.load(&format!("security_{name}"), btf))?;
+            let around =
+                Hook::function(name).map_or_else(|| format!("security_{name}"), str::to_owned);
+            loaded(program.load(&around, btf))?;
             FExit::attach(program)?;
         }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
