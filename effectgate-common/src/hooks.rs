@@ -36,6 +36,16 @@ pub enum On {
     Every,
     /// Those that see the kernel's own objects: `lsm` and `fentry`.
     Objects,
+    /// The one that can deny.
+    Lsm,
+    TracePoint,
+}
+
+/// The backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watches {
+    Lsm,
+    Fentry,
     TracePoint,
 }
 
@@ -103,6 +113,7 @@ pub const HOOKS: &[Hook] = &[
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
+    row("bprm_creds_from_file", Lsm("bprm_creds_from_file"), On::Lsm, Serves::Exec, (5, 8), "a program is kept from running before the old one is gone"),
     row("socket_create", Lsm("socket_create"), On::Objects, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
     row("path_mknod", Lsm("path_mknod"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_mkdir", Lsm("path_mkdir"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
@@ -137,7 +148,7 @@ pub const HOOKS: &[Hook] = &[
     row("ptrace_access_check", Lsm("ptrace_access_check"), On::Objects, Serves::Guard, (5, 7), "another process is traced, or its memory or descriptors are taken"),
     row("ptrace_traceme", Lsm("ptrace_traceme"), On::Objects, Serves::Guard, (5, 7), "a process outside the job is asked to trace"),
     row("task_kill", Lsm("task_kill"), On::Objects, Serves::Guard, (5, 7), "a signal to a process that is not the job's"),
-    row("task_alloc", Lsm("task_alloc"), On::Objects, Serves::Guard, (5, 7), "under `enforce`: a child in a cgroup of its parent's choice (CLONE_INTO_CGROUP)"),
+    row("task_alloc", Lsm("task_alloc"), On::Lsm, Serves::Guard, (5, 7), "under `enforce`: a child in a cgroup of its parent's choice (CLONE_INTO_CGROUP)"),
     row("capable", Lsm("capable"), On::Objects, Serves::Guard, (5, 7), "privileges over the whole machine; its name and its swap space"),
     row("settime", Lsm("settime"), On::Objects, Serves::Guard, (5, 7), "the clock is set"),
     row("syslog", Lsm("syslog"), On::Objects, Serves::Guard, (5, 7), "the kernel's log is cleared, read away or turned off"),
@@ -161,14 +172,14 @@ impl Hook {
         }
     }
 
-    /// Whether a backend, which sees objects or does not, attaches this row on a
-    /// kernel of this version.
+    /// Whether a backend attaches this row on a kernel of this version.
     #[must_use]
-    pub const fn attached(&self, objects: bool, kernel: (u8, u8)) -> bool {
+    pub const fn attached(&self, backend: Watches, kernel: (u8, u8)) -> bool {
         let backend = match self.on {
             On::Every => true,
-            On::Objects => objects,
-            On::TracePoint => !objects,
+            On::Objects => matches!(backend, Watches::Lsm | Watches::Fentry),
+            On::Lsm => matches!(backend, Watches::Lsm),
+            On::TracePoint => matches!(backend, Watches::TracePoint),
         };
         backend && (kernel.0 > self.since.0 || kernel.0 == self.since.0 && kernel.1 >= self.since.1)
     }

@@ -14,7 +14,7 @@ use crate::{
         OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
     },
     scope,
-    syscall::veiled,
+    verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.

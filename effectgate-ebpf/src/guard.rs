@@ -6,7 +6,10 @@ use core::{
     ptr::null,
 };
 
-use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs};
+use aya_ebpf::{
+    helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
+    programs::LsmContext,
+};
 use effectgate_common::{
     maps::{Seen, class, mode},
     wire::{GuardBody, decision, kind, op, reach},
@@ -15,7 +18,7 @@ use effectgate_common::{
 use crate::{
     cgroup,
     emit::{self, Record},
-    hook::{Hook, hooks},
+    hook::{Hook, gates, hooks},
     judge,
     kernel::{
         OFF_CRED_GID, OFF_CRED_UID, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_IPC_ID,
@@ -148,7 +151,6 @@ hooks! {
     "ptrace_access_check" "security_ptrace_access_check" ptrace_access_check fexit_ptrace_access_check given 2 => attached;
     "ptrace_traceme" "security_ptrace_traceme" ptrace_traceme fexit_ptrace_traceme given 1 => offered;
     "task_kill" "security_task_kill" task_kill fexit_task_kill given 4 => signalled;
-    "task_alloc" "security_task_alloc" task_alloc fexit_task_alloc given 2 => cloned;
     "capable" "security_capable" capable fexit_capable given 4 => capable_of;
     "settime" "security_settime64" settime fexit_settime given 2 => time_set;
     "syslog" "security_syslog" syslog fexit_syslog given 1 => log_used;
@@ -291,13 +293,17 @@ fn to_process<H: Hook>(what: u32, detail: u32, task: Ptr) -> i32 {
 /// `include/uapi/linux/sched.h`
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+gates! {
+    "task_alloc" task_alloc given 2 => cloned;
+}
+
 /// `task_alloc(task, clone_flags)`. Which cgroup is meant is looked up later, and
 /// the process could still change what it passed: where it is to be kept from
 /// leaving, it is kept from choosing. Otherwise `task_newtask` says where it went.
 #[inline(always)]
-fn cloned<H: Hook>(ctx: &H) -> i32 {
+fn cloned(ctx: &LsmContext) -> i32 {
     let flags: u64 = ctx.arg(1);
-    if !H::DENIES || flags & CLONE_INTO_CGROUP == 0 {
+    if flags & CLONE_INTO_CGROUP == 0 {
         return 0;
     }
     match scope::current_job() {

@@ -10,11 +10,14 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV, OFF_SB_DEV,
-        OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, peek, peek_ptr,
+        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV,
+        OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV, OFF_SB_MAGIC,
+        OFF_TASK_PID_LINKS, OFF_TASK_TGID, OFF_VFSMOUNT_FLAGS, Ptr, offset, peek, peek_ptr,
     },
     object::{MNT_INTERNAL, Path},
-    scope, walk,
+    scope,
+    verifier::veiled,
+    walk,
 };
 
 /// Files that mean something to a job beside where they lie: bits of `meant`.
@@ -71,7 +74,6 @@ pub const EXISTS: Node = 0;
 #[derive(Clone, Copy)]
 struct Object {
     job: u64,
-    dentry: Ptr,
     ino: u64,
     magic: u64,
     dev: u32,
@@ -84,7 +86,8 @@ struct Object {
 /// it a few times, not once a hook.
 #[inline(always)]
 pub fn file(job: u64, path: Path, op: u16, node: Node) -> Found {
-    Found::unpack(judge_file(job, path.mnt, path.dentry, op, node))
+    let op = veiled(u64::from(op)) as u16;
+    Found::unpack(veiled(judge_file(job, path.mnt, path.dentry, op, node)))
 }
 
 #[inline(never)]
@@ -95,15 +98,15 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
     let object = Object {
         job,
-        dentry,
         ino: peek(inode, &OFF_INODE_INO),
         magic: peek(sb, &OFF_SB_MAGIC),
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null() && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: !mnt.is_null()
+            && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
     };
-    let own_proc = object.magic == PROC && walk::is_below_own_process(dentry);
+    let own_proc = object.magic == PROC && is_of_caller(inode);
     let root = walk::root(dentry, job);
     let mut flags = if root.known { 0 } else { obj::UNKNOWN };
     if own_proc {
@@ -123,10 +126,22 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     Found { root: root.id, flags, finding }.pack()
 }
 
+/// Whether an inode of a `/proc` is about the calling process, whatever number
+/// that `/proc` knows it by, or one of its threads.
+#[inline(always)]
+fn is_of_caller(inode: Ptr) -> bool {
+    let proc_inode = inode.wrapping_sub(offset(&OFF_PROC_INODE_VFS));
+    let pid = peek_ptr(proc_inode, &OFF_PROC_INODE_PID);
+    // The first of each: of the thread that has this id.
+    let link = peek_ptr(pid, &OFF_PID_TASKS);
+    let task = link.wrapping_sub(offset(&OFF_TASK_PID_LINKS));
+    !pid.is_null() && !link.is_null() && peek::<u32>(task, &OFF_TASK_TGID) == scope::pid()
+}
+
 /// Where a file lies, not judged.
 #[inline(always)]
 pub fn place(job: u64, path: Path) -> Found {
-    Found::unpack(judge_file(job, path.mnt, path.dentry, op::NOTHING, EXISTS))
+    file(job, path, op::NOTHING, EXISTS)
 }
 
 /// What the job's policy asks about.
@@ -197,16 +212,19 @@ fn map_exec(object: &Object, root: walk::Root, asks: u32) -> u32 {
 /// What a program's file makes of running it.
 #[inline(always)]
 pub fn program(job: u64, path: Path) -> Found {
-    Found::unpack(judge_program(job, path.mnt, path.dentry))
+    Found::unpack(veiled(judge_program(job, path.dentry)))
 }
 
 #[inline(never)]
-fn judge_program(job: u64, mnt: Ptr, dentry: Ptr) -> u64 {
-    let _ = mnt;
+fn judge_program(job: u64, dentry: Ptr) -> u64 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key =
-        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    let key = FileKey {
+        job,
+        ino: peek(inode, &OFF_INODE_INO),
+        dev: peek(sb, &OFF_SB_DEV),
+        reserved: 0,
+    };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -330,11 +348,7 @@ pub fn address(job: u64, op: u16, address: &Address) -> u32 {
 /// network is cut off in every mode that does more than to observe.
 #[inline(always)]
 pub fn cuts_off(job: u64) -> bool {
-    match scope::JOBS.get_ptr(job) {
-        // SAFETY: one word, written before the job starts.
-        Some(rules) => unsafe { (*rules).mode != mode::OBSERVE },
-        None => false,
-    }
+    mode(job) != mode::OBSERVE
 }
 
 /// Whether a Unix socket's file is listed.
@@ -342,8 +356,12 @@ pub fn cuts_off(job: u64) -> bool {
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key =
-        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    let key = FileKey {
+        job,
+        ino: peek(inode, &OFF_INODE_INO),
+        dev: peek(sb, &OFF_SB_DEV),
+        reserved: 0,
+    };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,
@@ -355,6 +373,11 @@ pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
 /// can keep the effect from happening.
 #[inline(always)]
 pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
+    veiled(u64::from(settled(job, finding, denies))) as u32
+}
+
+#[inline(always)]
+fn settled(job: u64, finding: u32, denies: bool) -> u32 {
     if finding != decision::OUTSIDE && finding != decision::UNKNOWN {
         return finding;
     }
@@ -369,7 +392,14 @@ pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
     }
 }
 
-/// One of `maps::mode`.
+/// Whether a finding will be denied by a hook that can, and nothing done yet.
+#[inline(always)]
+pub fn denied(job: u64, finding: u32) -> bool {
+    let outside = finding == decision::OUTSIDE || finding == decision::UNKNOWN;
+    outside && mode(job) == mode::ENFORCE
+}
+
+/// What is done about effects outside the job's policy.
 #[inline(always)]
 pub fn mode(job: u64) -> u32 {
     match scope::JOBS.get_ptr(job) {

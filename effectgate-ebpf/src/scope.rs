@@ -19,7 +19,7 @@ pub static TASKS: HashMap<u32, Task> = HashMap::with_max_entries(65536, 0);
 #[map]
 pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 
-/// What holds for all of a job.
+/// What holds for all of a job, from its launch on.
 #[map]
 pub static JOBS: HashMap<u64, Job> = HashMap::with_max_entries(4096, 0);
 
@@ -31,6 +31,12 @@ pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
 #[inline(always)]
 pub fn tid() -> u32 {
     bpf_get_current_pid_tgid() as u32
+}
+
+/// Process id of the current task, initial namespace.
+#[inline(always)]
+pub fn pid() -> u32 {
+    (bpf_get_current_pid_tgid() >> 32) as u32
 }
 
 /// The current task.

@@ -11,11 +11,10 @@ use crate::{
     emit::Record,
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_PARENT, OFF_INODE_INO, OFF_MOUNT_MNT,
-        OFF_MOUNT_MOUNTPOINT, OFF_MOUNT_PARENT, OFF_PROC_INODE, OFF_PROC_PID, OFF_SIGNAL_PIDS,
-        OFF_TASK_SIGNAL, OFF_VFSMOUNT_ROOT, Ptr, follow, offset, peek, peek_ptr, read,
+        OFF_MOUNT_MOUNTPOINT, OFF_MOUNT_PARENT, OFF_VFSMOUNT_ROOT, Ptr, follow, offset, peek_ptr,
+        read,
     },
     repeat::{GO_ON, STOP, repeat},
-    scope,
 };
 
 /// Roots by inode pointer; the daemon holds each directory open, so the
@@ -85,52 +84,6 @@ extern "C" fn root_step(_: u64, state: *mut RootWalk) -> i64 {
         state.done = true;
         return STOP;
     }
-    state.dentry = parent as u64;
-    GO_ON
-}
-
-/// Levels below the root of a `/proc` that are followed: its own paths, such as
-/// `<pid>/task/<tid>/attr/current`, have fewer.
-const PROC_LEVELS: u32 = 8;
-
-struct TopWalk {
-    dentry: u64,
-    /// The entry just below the file system's root, and whether it was reached.
-    top: u64,
-    below: bool,
-}
-
-/// Whether the entry lies on a `/proc` below the directory of the process that
-/// acts. What that is called there depends on the process namespace of the
-/// mount, so the kernel's own names for the two are compared (`struct pid`).
-#[inline(always)]
-pub fn is_below_own_process(dentry: Ptr) -> bool {
-    let mut state = TopWalk { dentry: dentry as u64, top: 0, below: false };
-    repeat(PROC_LEVELS, top_step, &mut state);
-    if !state.below || state.top == dentry as u64 {
-        return false;
-    }
-    let inode = peek_ptr(state.top as Ptr, &OFF_DENTRY_INODE);
-    let entry = inode.wrapping_sub(offset(&OFF_PROC_INODE));
-    let process: u64 = peek(entry, &OFF_PROC_PID);
-    let signal = peek_ptr(scope::task(), &OFF_TASK_SIGNAL);
-    let own: u64 = peek(signal.wrapping_add(TGID), &OFF_SIGNAL_PIDS);
-    process != 0 && process == own
-}
-
-/// Where the process stands in `signal_struct::pids`, in bytes: `PIDTYPE_TGID`
-/// (`include/linux/pid_types.h`).
-const TGID: usize = 8;
-
-extern "C" fn top_step(_: u64, state: *mut TopWalk) -> i64 {
-    // SAFETY: the state that `repeat` was given.
-    let state = unsafe { &mut *state };
-    let Some(parent) = follow(state.dentry as Ptr, &OFF_DENTRY_PARENT) else { return STOP };
-    if parent as u64 == state.dentry {
-        state.below = state.top != 0;
-        return STOP;
-    }
-    state.top = state.dentry;
     state.dentry = parent as u64;
     GO_ON
 }

@@ -69,7 +69,13 @@ pub fn program_name(hook: &Hook, backend: Backend) -> Cow<'static, str> {
     }
 }
 
-pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &File) -> Result<()> {
+pub fn attach(
+    bpf: &mut Ebpf,
+    hook: &Hook,
+    backend: Backend,
+    btf: &Btf,
+    root: &File,
+) -> Result<()> {
     let name = program_name(hook, backend);
     let program =
         bpf.program_mut(&name).with_context(|| format!("the object has no program {name}"))?;

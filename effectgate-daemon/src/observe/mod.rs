@@ -6,6 +6,7 @@ pub mod decode;
 pub mod kernel;
 pub mod links;
 mod load;
+pub mod mounts;
 pub mod order;
 pub mod proc;
 mod resolve;
