@@ -19,7 +19,7 @@ impl Work {
     }
 
     /// Kills a job's processes for what its policy says, wherever they went.
-    fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
+    pub(super) fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
         self.step(Input::Notice { job: id, ts: self.now(), notice });
         if let Some(job) = self.jobs.get_mut(&id) {
             job.stopped = true;
@@ -38,6 +38,9 @@ impl Work {
 
     pub(super) fn tick(&mut self) {
         self.ticked = Instant::now();
+        if !self.jobs.is_empty() {
+            self.check();
+        }
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
