@@ -21,6 +21,7 @@ mod recorded;
 mod smoke;
 mod sockets;
 mod stage;
+mod watcher;
 
 use effectgate_common::hooks::HOOKS;
 use effectgate_tests::gate;

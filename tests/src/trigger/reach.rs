@@ -296,6 +296,31 @@ pub(crate) fn set_ids() -> io::Result<()> {
     }
 }
 
+/// Detaches the programs that another process attached to cgroups.
+pub(crate) fn detach_links(pid: i32) -> io::Result<()> {
+    const BPF_LINK_GET_FD_BY_ID: i32 = 30;
+    const BPF_LINK_DETACH: i32 = 34;
+    let mut found = false;
+    for entry in fs::read_dir(format!("/proc/{pid}/fdinfo"))? {
+        let Ok(said) = fs::read_to_string(entry?.path()) else { continue };
+        if !said.contains("link_type:\tcgroup") {
+            continue;
+        }
+        let id = said.lines().find_map(|line| line.strip_prefix("link_id:"));
+        let id: u32 = id.and_then(|id| id.trim().parse().ok()).ok_or_else(invalid)?;
+        let attr = [id, 0, 0, 0];
+        // SAFETY: the structure lives across the call, which is told its size.
+        let link = descriptor(unsafe {
+            libc::syscall(libc::SYS_bpf, BPF_LINK_GET_FD_BY_ID, attr.as_ptr(), 16)
+        })?;
+        let attr = [link.as_raw_fd(), 0, 0, 0];
+        // SAFETY: as above; it is four bytes that count.
+        done(unsafe { libc::syscall(libc::SYS_bpf, BPF_LINK_DETACH, attr.as_ptr(), 4) })?;
+        found = true;
+    }
+    if found { Ok(()) } else { Err(invalid()) }
+}
+
 /// `as-another-first EFFECT ARG...`: as the first process of a namespace, with a
 /// `/proc` that speaks of nobody else.
 pub(crate) fn as_another_first(args: &Args) -> io::Result<()> {
