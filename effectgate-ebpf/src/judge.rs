@@ -392,7 +392,7 @@ pub fn denied(job: u64, finding: u32) -> bool {
 
 /// What is done about effects outside the job's policy.
 #[inline(always)]
-fn mode(job: u64) -> u32 {
+pub fn mode(job: u64) -> u32 {
     match scope::JOBS.get_ptr(job) {
         // SAFETY: one word, written before the job starts.
         Some(rules) => unsafe { (*rules).mode },

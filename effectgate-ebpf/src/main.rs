@@ -8,8 +8,10 @@
 #![expect(internal_features, reason = "the exchange is an intrinsic")]
 #![feature(core_intrinsics)]
 
+mod calls;
 mod cgroup;
 mod emit;
+mod guard;
 mod hook;
 mod judge;
 mod kernel;

@@ -7,7 +7,7 @@ use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
         BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
-        ProgramError,
+        ProgramError, ProgramInfo,
     },
     util::KernelVersion,
 };
@@ -83,7 +83,9 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
             Lsm::attach(program)?;
         }
         (Attach::Lsm(name), Program::FExit(program)) => {
-            loaded(program.load(&format!("security_{name}"), btf))?;
+            let around =
+                Hook::function(name).map_or_else(|| format!("security_{name}"), str::to_owned);
+            loaded(program.load(&around, btf))?;
             FExit::attach(program)?;
         }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
@@ -99,8 +101,8 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
     Ok(())
 }
 
-/// Instructions that the verifier went through.
-pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
+/// What the kernel says of a loaded program.
+pub fn info(bpf: &Ebpf, name: &str) -> Option<ProgramInfo> {
     let info = match bpf.program(name)? {
         Program::BtfTracePoint(program) => program.info(),
         Program::Lsm(program) => program.info(),
@@ -109,7 +111,7 @@ pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
         Program::CgroupSock(program) => program.info(),
         _ => return None,
     };
-    info.ok()?.verified_instruction_count()
+    info.ok()
 }
 
 /// The verifier's log is long; its end says why.
