@@ -22,6 +22,8 @@ pub enum SockAddr {
     Connect6,
     SendMsg4,
     SendMsg6,
+    Bind4,
+    Bind6,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub const HOOKS: &[Hook] = &[
     row("connect6", A(SockAddr::Connect6), On::Every, Serves::Net, (4, 17), "IPv6 connect"),
     row("sendmsg4", A(SockAddr::SendMsg4), On::Every, Serves::Net, (4, 18), "unconnected IPv4 sendto, sendmsg, sendmmsg"),
     row("sendmsg6", A(SockAddr::SendMsg6), On::Every, Serves::Net, (4, 18), "unconnected IPv6 sendto, sendmsg, sendmmsg"),
+    row("before_bind4", A(SockAddr::Bind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, refused before a port is taken"),
+    row("before_bind6", A(SockAddr::Bind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, refused before a port is taken"),
     row("bind4", S(Sock::PostBind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, with the port that the kernel gave"),
     row("bind6", S(Sock::PostBind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, with the port that the kernel gave"),
 

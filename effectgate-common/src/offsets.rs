@@ -72,6 +72,10 @@ macro_rules! for_each_offset {
             OFF_CSS_PARENT = "cgroup_subsys_state" "parent";
             OFF_CSS_CGROUP = "cgroup_subsys_state" "cgroup";
             OFF_KN_ID = "kernfs_node" "id";
+            OFF_SOCK_CGROUP = "sock" "sk_cgrp_data.cgroup";
+            OFF_SOCK_GROUP = "sock" "sk_reuseport_cb";
+            OFF_GROUP_COUNT = "sock_reuseport" "num_socks";
+            OFF_GROUP_SOCKETS = "sock_reuseport" "socks";
         }
     };
 }

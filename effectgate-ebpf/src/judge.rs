@@ -101,8 +101,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null()
-            && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: !mnt.is_null() && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
     };
     let own_proc = object.magic == PROC && walk::is_below_pid(dentry, scope::pid());
     let root = walk::root(dentry, job);
@@ -206,12 +205,8 @@ fn judge_program(job: u64, mnt: Ptr, dentry: Ptr) -> u64 {
     let _ = mnt;
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -285,12 +280,12 @@ const UDP: u32 = 17;
 
 impl Address {
     #[inline(always)]
-    fn is_ipv4(&self) -> bool {
+    pub fn is_ipv4(&self) -> bool {
         self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
     }
 
     #[inline(always)]
-    fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let [a, b, c, d] = self.words;
         if self.is_ipv4() {
             return d & 0xff == 127;
@@ -299,9 +294,15 @@ impl Address {
     }
 
     #[inline(always)]
-    fn is_unspecified(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         let [a, b, c, d] = self.words;
         d == 0 && (self.is_ipv4() || a | b | c == 0)
+    }
+
+    /// What is sent there is for every socket that is bound to its port.
+    #[inline(always)]
+    pub fn is_broadcast(&self) -> bool {
+        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
     }
 
     /// The four keys are all that a list of hosts can say of it.
@@ -347,12 +348,8 @@ pub fn cuts_off(job: u64) -> bool {
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,

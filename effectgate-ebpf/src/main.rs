@@ -18,6 +18,7 @@ mod lsm;
 mod net;
 mod object;
 mod open;
+mod peer;
 mod repeat;
 mod scope;
 mod socket;

@@ -89,17 +89,23 @@ pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
 #[inline(always)]
 pub fn key(job: u64, op: u16, path: Path) -> Seen {
     let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
-    let exe = peek_ptr(peek_ptr(task, &OFF_TASK_MM), &OFF_MM_EXE_FILE);
     Seen {
         job,
         what: [peek(inode, &OFF_INODE_INO), 0],
         name: peek(path.dentry, &OFF_DENTRY_NAME_HASH),
-        program: peek(exe, &OFF_FILE_INODE),
+        program: program(),
         dev: peek(peek_ptr(path.dentry, &OFF_DENTRY_SB), &OFF_SB_DEV),
         op: u32::from(op),
     }
+}
+
+/// The inode pointer of the program that the current task runs.
+#[inline(always)]
+pub fn program() -> u64 {
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let exe = peek_ptr(peek_ptr(task, &OFF_TASK_MM), &OFF_MM_EXE_FILE);
+    peek(exe, &OFF_FILE_INODE)
 }
 
 #[inline(always)]
