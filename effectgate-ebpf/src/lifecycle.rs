@@ -35,7 +35,7 @@ use crate::{
     object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
-    scope,
+    scope, socket,
     syscall::{CLONE_NEWNS, guard},
 };
 
@@ -190,7 +190,10 @@ fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
     let place = Place { at: offset_of!(ExecBody, file), body: BODY };
     object::describe(record, place, path, object::NO_NAME, found);
     asked_for(record, bprm);
-    record.put(offset_of!(ExecBody, start), peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START));
+    record.put(
+        offset_of!(ExecBody, start),
+        peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START),
+    );
     record.put(offset_of!(ExecBody, argv_len), 0u64);
     record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
     record.put(offset_of!(ExecBody, reserved), 0u32);
@@ -389,6 +392,9 @@ fn moved(job: u64, op: u16, task: Ptr) {
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );
+    if op == op::ENTERED {
+        socket::hand_over(task, job);
+    }
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };

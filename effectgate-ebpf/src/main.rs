@@ -23,6 +23,7 @@ mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod unix;
 mod verifier;
 mod walk;
 

@@ -24,7 +24,6 @@ use effectgate_common::{
 use crate::{
     emit::{self, Record},
     judge,
-    verifier::veiled,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
@@ -32,6 +31,7 @@ use crate::{
     },
     object::{self, Name, Path, Place},
     open, scope, socket,
+    verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
@@ -402,7 +402,7 @@ fn own_descriptor(name: Ptr) -> u64 {
 
 /// The open file of descriptor `fd`.
 #[inline(always)]
-fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
+pub fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
     let table = follow(task, &OFF_TASK_FILES).and_then(|files| follow(files, &OFF_FILES_FDT))?;
     if fd >= u64::from(read::<u32>(table, &OFF_FDTABLE_MAX)?) {
         return None;
