@@ -57,6 +57,10 @@ macro_rules! for_each_offset {
             OFF_FS_PWD_DENTRY = "fs_struct" "pwd.dentry";
             OFF_PATH_MNT = "path" "mnt";
             OFF_PATH_DENTRY = "path" "dentry";
+            OFF_TASK_PID_LINKS = "task_struct" "pid_links";
+            OFF_PID_TASKS = "pid" "tasks";
+            OFF_PROC_INODE_PID = "proc_inode" "pid";
+            OFF_PROC_INODE_VFS = "proc_inode" "vfs_inode";
             OFF_TASK_COMM = "task_struct" "comm";
             OFF_MM_EXE_FILE = "mm_struct" "exe_file";
             OFF_MM_ARG_START = "mm_struct" "arg_start";

@@ -17,7 +17,7 @@ pub static TASKS: HashMap<u32, Task> = HashMap::with_max_entries(65536, 0);
 #[map]
 pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 
-/// What holds for all of a job.
+/// What holds for all of a job, from its launch on.
 #[map]
 pub static JOBS: HashMap<u64, Job> = HashMap::with_max_entries(4096, 0);
 
