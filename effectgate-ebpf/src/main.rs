@@ -24,6 +24,7 @@ mod scope;
 mod socket;
 mod syscall;
 mod unix;
+mod unixcall;
 mod verifier;
 mod walk;
 

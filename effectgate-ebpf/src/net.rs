@@ -4,7 +4,7 @@
 use core::mem::size_of;
 
 use aya_ebpf::{
-    bindings::bpf_sock_addr,
+    bindings::{bpf_sock, bpf_sock_addr},
     macros::{cgroup_sock, cgroup_sock_addr},
     programs::{SockAddrContext, SockContext},
 };
@@ -18,7 +18,7 @@ use crate::{
     judge::{self, Address},
     open,
     peer::{self, Source},
-    scope,
+    scope, socket,
 };
 
 const AF_INET: u32 = 2;
@@ -81,7 +81,7 @@ pub fn bind4(ctx: SockContext) -> i32 {
             ..NetBody::default()
         }
     };
-    bound(job, body)
+    bound(job, ctx.sock, body)
 }
 
 #[cgroup_sock(post_bind6)]
@@ -99,7 +99,7 @@ pub fn bind6(ctx: SockContext) -> i32 {
             ..NetBody::default()
         }
     };
-    bound(job, body)
+    bound(job, ctx.sock, body)
 }
 
 /// What a call names.
@@ -227,7 +227,8 @@ fn binding(ctx: &SockAddrContext, family: u32) -> i32 {
 }
 
 #[inline(always)]
-fn bound(job: u64, body: NetBody) -> i32 {
+fn bound(job: u64, sk: *mut bpf_sock, body: NetBody) -> i32 {
+    socket::bound(peer::address_of(sk), body.port);
     let finding = judge::address(job, op::BIND, &address(&body));
     let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
     say(job, op::BIND, body, if denied { decision::DENIED } else { finding });

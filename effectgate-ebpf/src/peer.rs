@@ -98,12 +98,18 @@ fn look_up(
         if sk.is_null() {
             return core::ptr::null();
         }
-        // The verifier lets nobody compute with this pointer; what a read of
-        // memory yields is a number like any other.
-        let address = bpf_probe_read_kernel((&raw const sk).cast::<u64>()).unwrap_or(0);
+        let address = address_of(sk);
         bpf_sk_release(sk.cast());
-        address as Ptr
+        address
     }
+}
+
+/// A socket's address in memory. The verifier lets nobody compute with such a
+/// pointer; what a read of memory yields is a number like any other.
+#[inline(always)]
+pub fn address_of(sk: *mut bpf_sock) -> Ptr {
+    // SAFETY: a variable of this function.
+    unsafe { bpf_probe_read_kernel((&raw const sk).cast::<u64>()) }.unwrap_or(0) as Ptr
 }
 
 /// Whether a socket was made inside the job's cgroup; one that was accepted,

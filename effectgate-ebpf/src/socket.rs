@@ -27,7 +27,7 @@ use crate::{
 };
 
 // include/linux/socket.h, include/linux/net.h, include/uapi/linux/in.h
-const AF_UNIX: u32 = 1;
+pub const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const AF_NETLINK: u32 = 16;
@@ -46,6 +46,10 @@ const SOCKET: u16 = 0o140_000;
 /// Sockets that are a job's although they were made elsewhere.
 #[map]
 static OWN_SOCKETS: LruHashMap<OwnSocket, u8> = LruHashMap::with_max_entries(16384, 0);
+
+/// Sockets that were bound, and the port that each was given.
+#[map]
+static BOUND: LruHashMap<u64, u32> = LruHashMap::with_max_entries(16384, 0);
 
 hooks! {
     "socket_create" "security_socket_create" socket_create fexit_socket_create given 4 => created;
@@ -91,10 +95,26 @@ fn created<H: Hook>(ctx: &H) -> i32 {
 /// `socket_listen(sock, backlog)`
 #[inline(always)]
 fn listening<H: Hook>(ctx: &H) -> i32 {
-    match scope::current_job() {
-        Some(job) => listens(job, peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK), H::DENIES),
-        None => 0,
-    }
+    let Some(job) = scope::current_job() else { return 0 };
+    let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
+    let unbound = peek::<u16>(sk, &OFF_SOCK_PORT) == 0;
+    listens(job, sk, unbound, H::DENIES)
+}
+
+/// `listen` returned: by now every socket has a port.
+#[inline(always)]
+pub fn listened(job: u64, sk: Ptr) {
+    let port = peek::<u16>(sk, &OFF_SOCK_PORT);
+    // SAFETY: one word.
+    let bound = unsafe { BOUND.get(sk as u64) }.copied();
+    listens(job, sk, bound != Some(port.into()), false);
+}
+
+/// A `bind` hook said where the socket is.
+#[inline(always)]
+pub fn bound(sk: Ptr, port: u32) {
+    // A full table forgets what was not used for long: it is then reported twice.
+    let _ = BOUND.insert(sk as u64, port, 0);
 }
 
 /// `socket_sendmsg(sock, msg, size)`, `socket_recvmsg(sock, msg, size, flags)`
@@ -168,23 +188,23 @@ fn guard(job: u64, op: u16, body: GuardBody, denies: bool) -> i32 {
 /// address, and no `bind` hook says so. A Unix socket's address is noted: those
 /// whom it will accept come with sockets that were made where they are.
 #[inline(always)]
-pub fn listens(job: u64, sk: Ptr, denies: bool) -> i32 {
+fn listens(job: u64, sk: Ptr, unbound: bool, denies: bool) -> i32 {
     let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
     if family == AF_UNIX {
         adopt(job, peek(sk, &OFF_UNIX_ADDRESS));
         return 0;
     }
-    let unbound = peek::<u16>(sk, &OFF_SOCK_PORT) == 0;
     if !unbound || family != AF_INET && family != AF_INET6 {
         return 0;
     }
     let protocol = u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL));
     let ipv4 = if family == AF_INET { 0xffff_u32.to_be() } else { 0 };
-    let address = Address { words: [0, 0, ipv4, 0], port: 0, protocol, own: false };
+    let port = u32::from(peek::<u16>(sk, &OFF_SOCK_PORT));
+    let address = Address { words: [0, 0, ipv4, 0], port, protocol, own: false };
     let finding = judge::address(job, op::BIND, &address);
     let decision = judge::settle(job, finding, denies);
     let sock_type = u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
-    let body = NetBody { family, protocol, sock_type, ..NetBody::default() };
+    let body = NetBody { family, protocol, port, sock_type, ..NetBody::default() };
     let sent = net::say(job, op::BIND, body, decision);
     judge::answer(job, decision, sent, denies)
 }
@@ -196,8 +216,18 @@ pub fn is_own(sk: Ptr, job: u64) -> bool {
     if peer::made_by(sk, job) || is_adopted(job, sk as u64) {
         return true;
     }
-    let unix = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY)) == AF_UNIX;
-    unix && is_adopted(job, peek(sk, &OFF_UNIX_ADDRESS))
+    is_unix(sk) && has_own_address(sk, job)
+}
+
+/// Whether a Unix socket has the address of one of the job's that listens.
+#[inline(always)]
+pub fn has_own_address(sk: Ptr, job: u64) -> bool {
+    is_adopted(job, peek(sk, &OFF_UNIX_ADDRESS))
+}
+
+#[inline(always)]
+pub fn is_unix(sk: Ptr) -> bool {
+    u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY)) == AF_UNIX
 }
 
 #[inline(always)]

@@ -26,7 +26,7 @@ const BEFORE_NAME: u32 = 3;
 /// A name is at most 107 bytes long (include/uapi/linux/un.h).
 const NAME_MASK: u32 = 127;
 
-const PLACE: Place = Place { at: offset_of!(UnixBody, file), body: size_of::<UnixBody>() };
+pub const PLACE: Place = Place { at: offset_of!(UnixBody, file), body: size_of::<UnixBody>() };
 
 hooks! {
     "unix_stream_connect" "security_unix_stream_connect" unix_stream_connect fexit_unix_stream_connect given 3 => connecting;
@@ -37,20 +37,21 @@ hooks! {
 #[inline(always)]
 fn connecting<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
-    spoken(job, op::CONNECT, ctx.arg(1), H::DENIES)
+    let other = ctx.arg(1);
+    spoken(job, op::CONNECT, other, socket::is_own(other, job), H::DENIES)
 }
 
 /// `unix_may_send(sock, other)`: each datagram, and connecting for datagrams.
 #[inline(always)]
 fn sending<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
-    spoken(job, op::SEND, peek_ptr(ctx.arg(1), &OFF_SOCKET_SOCK), H::DENIES)
+    let other = peek_ptr(ctx.arg(1), &OFF_SOCKET_SOCK);
+    spoken(job, op::SEND, other, socket::is_own(other, job), H::DENIES)
 }
 
 /// Judges and records that the job speaks to the socket `other`.
 #[inline(always)]
-pub fn spoken(job: u64, op: u16, other: Ptr, denies: bool) -> i32 {
-    let own = socket::is_own(other, job);
+pub fn spoken(job: u64, op: u16, other: Ptr, own: bool, denies: bool) -> i32 {
     let path = Path {
         mnt: peek_ptr(other, &OFF_UNIX_PATH_MNT),
         dentry: peek_ptr(other, &OFF_UNIX_PATH_DENTRY),
