@@ -293,12 +293,12 @@ const UDP: u32 = 17;
 
 impl Address {
     #[inline(always)]
-    fn is_ipv4(&self) -> bool {
+    pub fn is_ipv4(&self) -> bool {
         self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
     }
 
     #[inline(always)]
-    fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let [a, b, c, d] = self.words;
         if self.is_ipv4() {
             return d & 0xff == 127;
@@ -307,9 +307,15 @@ impl Address {
     }
 
     #[inline(always)]
-    fn is_unspecified(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         let [a, b, c, d] = self.words;
         d == 0 && (self.is_ipv4() || a | b | c == 0)
+    }
+
+    /// What is sent there is for every socket that is bound to its port.
+    #[inline(always)]
+    pub fn is_broadcast(&self) -> bool {
+        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
     }
 
     /// The four keys are all that a list of hosts can say of it.

@@ -35,7 +35,7 @@ use crate::{
     object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
-    scope,
+    scope, socket,
     syscall::{CLONE_NEWNS, guard},
 };
 
@@ -402,6 +402,9 @@ fn moved(job: u64, op: u16, task: Ptr) {
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );
+    if op == op::ENTERED {
+        socket::hand_over(task, job);
+    }
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };

@@ -20,10 +20,13 @@ mod lsm;
 mod net;
 mod object;
 mod open;
+mod peer;
 mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod unix;
+mod unixcall;
 mod verifier;
 mod walk;
 
