@@ -5,6 +5,7 @@
 mod file;
 mod measure;
 mod net;
+mod operation;
 mod place;
 mod process;
 mod ring;
@@ -146,6 +147,6 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "print-uid" => process::print_uid(),
         "print-descriptors" => process::print_descriptors(),
         "copy-input" => process::copy_input(),
-        _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        _ => operation::cause(effect, args),
     }
 }
