@@ -36,6 +36,16 @@ pub enum On {
     Every,
     /// Those that see the kernel's own objects: `lsm` and `fentry`.
     Objects,
+    /// The one that can deny.
+    Lsm,
+    TracePoint,
+}
+
+/// The backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watches {
+    Lsm,
+    Fentry,
     TracePoint,
 }
 
@@ -99,6 +109,7 @@ pub const HOOKS: &[Hook] = &[
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
+    row("bprm_creds_from_file", Lsm("bprm_creds_from_file"), On::Lsm, Serves::Exec, (5, 8), "a program is kept from running before the old one is gone"),
     row("socket_create", Lsm("socket_create"), On::Objects, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
     row("path_mknod", Lsm("path_mknod"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_mkdir", Lsm("path_mkdir"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
@@ -122,14 +133,14 @@ pub const HOOKS: &[Hook] = &[
 ];
 
 impl Hook {
-    /// Whether a backend, which sees objects or does not, attaches this row on a
-    /// kernel of this version.
+    /// Whether a backend attaches this row on a kernel of this version.
     #[must_use]
-    pub const fn attached(&self, objects: bool, kernel: (u8, u8)) -> bool {
+    pub const fn attached(&self, backend: Watches, kernel: (u8, u8)) -> bool {
         let backend = match self.on {
             On::Every => true,
-            On::Objects => objects,
-            On::TracePoint => !objects,
+            On::Objects => matches!(backend, Watches::Lsm | Watches::Fentry),
+            On::Lsm => matches!(backend, Watches::Lsm),
+            On::TracePoint => matches!(backend, Watches::TracePoint),
         };
         backend && (kernel.0 > self.since.0 || kernel.0 == self.since.0 && kernel.1 >= self.since.1)
     }

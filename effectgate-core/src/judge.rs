@@ -17,7 +17,7 @@ pub use file::file;
 pub(crate) use file::is_device;
 pub use guard::guard;
 pub use limit::limit;
-pub use net::{Listeners, NetJudgement, net};
+pub use net::{NetJudgement, Peer, net, unix};
 pub(crate) use tables::ancestors;
 pub use tables::{Tables, grant_rights, is_kernel_file};
 
@@ -102,8 +102,6 @@ pub enum Doubt {
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]
     CompatSyscall,
-    #[error("a socket was made (raw, packet or of another protocol) whose traffic no hook sees")]
-    Socket,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
     #[error("the kernel judged an effect otherwise than user space")]
@@ -143,6 +141,19 @@ impl Judgement {
             Finding::Doubt(doubt) | Finding::RecordedWithDoubt(doubt) => Some(doubt),
             Finding::Recorded | Finding::Within | Finding::Violation => None,
         }
+    }
+
+    /// Whether the kernel came to something else; nothing to compare is no
+    /// difference.
+    pub fn differs(&self, kernel: Option<Decided>) -> bool {
+        let agrees = match kernel {
+            None => true,
+            Some(Decided::Within) => self.within(),
+            Some(Decided::Outside | Decided::Killed) => self.is_violation(),
+            Some(Decided::Unknown) => matches!(self.finding, Finding::Doubt(_)),
+            Some(Decided::Denied) => !self.within(),
+        };
+        !agrees
     }
 
     /// What was done about it.

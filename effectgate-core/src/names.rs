@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::input::{
-    Backend, Class, Coverage, Coverages, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
+    Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
 use crate::judge::Decision;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
@@ -69,6 +69,10 @@ names! {
         Socket = "socket",
     }
     Limited { WallClock = "max_wall_clock_sec" }
+    Decided {
+        Within = "within", Outside = "outside", Unknown = "unknown", Denied = "denied",
+        Killed = "killed",
+    }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }

@@ -63,3 +63,18 @@ macro_rules! hooks {
     )*};
 }
 pub(crate) use hooks;
+
+/// The program of a hook that is only there to deny: what it lets pass is
+/// reported elsewhere.
+macro_rules! gates {
+    ($($hook:literal $lsm:ident given $given:literal => $room:path;)*) => {$(
+        #[aya_ebpf::macros::lsm(hook = $hook)]
+        pub fn $lsm(ctx: aya_ebpf::programs::LsmContext) -> i32 {
+            match $crate::hook::given(&ctx, $given) {
+                0 => $room(&ctx),
+                refused => refused,
+            }
+        }
+    )*};
+}
+pub(crate) use gates;

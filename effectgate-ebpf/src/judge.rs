@@ -14,7 +14,9 @@ use crate::{
         OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, peek, peek_ptr,
     },
     object::{MNT_INTERNAL, Path},
-    scope, walk,
+    scope,
+    verifier::veiled,
+    walk,
 };
 
 /// Files that mean something to a job beside where they lie: bits of `meant`.
@@ -71,7 +73,6 @@ pub const EXISTS: Node = 0;
 #[derive(Clone, Copy)]
 struct Object {
     job: u64,
-    dentry: Ptr,
     ino: u64,
     magic: u64,
     dev: u32,
@@ -84,7 +85,8 @@ struct Object {
 /// it a few times, not once a hook.
 #[inline(always)]
 pub fn file(job: u64, path: Path, op: u16, node: Node) -> Found {
-    Found::unpack(judge_file(job, path.mnt, path.dentry, op, node))
+    let op = veiled(u64::from(op)) as u16;
+    Found::unpack(veiled(judge_file(job, path.mnt, path.dentry, op, node)))
 }
 
 #[inline(never)]
@@ -95,7 +97,6 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
     let object = Object {
         job,
-        dentry,
         ino: peek(inode, &OFF_INODE_INO),
         magic: peek(sb, &OFF_SB_MAGIC),
         dev: peek(sb, &OFF_SB_DEV),
@@ -127,7 +128,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
 /// Where a file lies, not judged.
 #[inline(always)]
 pub fn place(job: u64, path: Path) -> Found {
-    Found::unpack(judge_file(job, path.mnt, path.dentry, op::NOTHING, EXISTS))
+    file(job, path, op::NOTHING, EXISTS)
 }
 
 /// What the job's policy asks about.
@@ -198,12 +199,11 @@ fn map_exec(object: &Object, root: walk::Root, asks: u32) -> u32 {
 /// What a program's file makes of running it.
 #[inline(always)]
 pub fn program(job: u64, path: Path) -> Found {
-    Found::unpack(judge_program(job, path.mnt, path.dentry))
+    Found::unpack(veiled(judge_program(job, path.dentry)))
 }
 
 #[inline(never)]
-fn judge_program(job: u64, mnt: Ptr, dentry: Ptr) -> u64 {
-    let _ = mnt;
+fn judge_program(job: u64, dentry: Ptr) -> u64 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
     let key = FileKey {
@@ -335,11 +335,7 @@ pub fn address(job: u64, op: u16, address: &Address) -> u32 {
 /// network is cut off in every mode that does more than to observe.
 #[inline(always)]
 pub fn cuts_off(job: u64) -> bool {
-    match scope::JOBS.get_ptr(job) {
-        // SAFETY: one word, written before the job starts.
-        Some(rules) => unsafe { (*rules).mode != mode::OBSERVE },
-        None => false,
-    }
+    mode(job) != mode::OBSERVE
 }
 
 /// Whether a Unix socket's file is listed.
@@ -364,15 +360,15 @@ pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
 /// can keep the effect from happening.
 #[inline(always)]
 pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
+    veiled(u64::from(settled(job, finding, denies))) as u32
+}
+
+#[inline(always)]
+fn settled(job: u64, finding: u32, denies: bool) -> u32 {
     if finding != decision::OUTSIDE && finding != decision::UNKNOWN {
         return finding;
     }
-    let mode = match scope::JOBS.get_ptr(job) {
-        // SAFETY: one word, written before the job starts.
-        Some(rules) => unsafe { (*rules).mode },
-        None => mode::OBSERVE,
-    };
-    match mode {
+    match mode(job) {
         mode::ENFORCE if denies => decision::DENIED,
         mode::KILL if finding == decision::OUTSIDE => {
             // SAFETY: a number.
@@ -380,6 +376,23 @@ pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
             decision::KILLED
         }
         _ => finding,
+    }
+}
+
+/// Whether a finding will be denied by a hook that can, and nothing done yet.
+#[inline(always)]
+pub fn denied(job: u64, finding: u32) -> bool {
+    let outside = finding == decision::OUTSIDE || finding == decision::UNKNOWN;
+    outside && mode(job) == mode::ENFORCE
+}
+
+/// What is done about effects outside the job's policy.
+#[inline(always)]
+fn mode(job: u64) -> u32 {
+    match scope::JOBS.get_ptr(job) {
+        // SAFETY: one word, written before the job starts.
+        Some(rules) => unsafe { (*rules).mode },
+        None => mode::OBSERVE,
     }
 }
 

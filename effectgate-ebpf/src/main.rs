@@ -22,6 +22,7 @@ mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod verifier;
 mod walk;
 
 #[panic_handler]

@@ -17,6 +17,7 @@ use crate::{
     },
     object::{self, Path, Place},
     scope,
+    verifier::veiled,
 };
 
 // include/linux/fs.h
@@ -61,6 +62,7 @@ pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
     } else {
         op::OPEN_READ
     };
+    let op = veiled(u64::from(op)) as u16;
     let found = judge::file(job, path, op, judge::EXISTS);
     let decision = judge::settle(job, found.finding, denies);
     let repeats = op != op::CREATE && decision <= decision::WITHIN && judge::judges(job);

@@ -24,6 +24,7 @@ use effectgate_common::{
 use crate::{
     emit::{self, Record},
     judge,
+    verifier::veiled,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
@@ -190,22 +191,6 @@ impl Named {
             max: veiled(self.max),
         }
     }
-}
-
-/// Always 0. Nobody writes it, but the verifier has to assume that somebody
-/// could.
-#[unsafe(no_mangle)]
-static mut ZERO: u64 = 0;
-
-/// A number that the verifier does not know any more.
-///
-/// Before 6.4 it takes states that differ in a number for different ones as
-/// soon as a program has functions, and would follow all that is common to the
-/// system calls once for each of them: more than it is willing to.
-#[inline(always)]
-fn veiled(number: u64) -> u64 {
-    // SAFETY: nobody writes it.
-    number ^ unsafe { (&raw const ZERO).read_volatile() }
 }
 
 /// Decides first and acts once: the verifier follows every call of the walks,

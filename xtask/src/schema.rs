@@ -133,6 +133,7 @@ fn backends(on: On) -> &'static str {
     match on {
         On::Every => "every",
         On::Objects => "lsm, fentry",
+        On::Lsm => "lsm",
         On::TracePoint => "tracepoint",
     }
 }

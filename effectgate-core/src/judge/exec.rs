@@ -1,6 +1,6 @@
 //! Programs: by the file that runs, and by what its arguments make of it.
 
-use crate::input::{Exec, RootMatch};
+use crate::input::{Exec, FileObject, RootMatch};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 use crate::policy::{Binary, Entry, Key, List};
 use crate::programs::{
@@ -32,6 +32,22 @@ pub fn exec(tables: &Tables, exec: &Exec) -> ExecJudgement {
         .or_else(|| meant.shell(exec))
         .or_else(|| meant.inline(exec))
         .unwrap_or(plain(by_file))
+}
+
+/// Judges that a file's content becomes code: a library, a plug-in, or a
+/// program that a loader starts without an exec. What the job cannot write is
+/// as harmless as the programs that load it; what it can write is a program of
+/// its own.
+pub(super) fn map(tables: &Tables, object: &FileObject) -> Judgement {
+    let recorded = Judgement::recorded("mapped");
+    let Some(binaries) = &tables.started.policy.binaries else { return recorded };
+    let RootMatch::Below(id) = object.root else { return recorded };
+    // Memory of its own: what runs there was made by a program that may run.
+    let place = tables.place(id).filter(|_| !object.internal);
+    match place.filter(|place| place.rights.write && !place.rights.exec) {
+        Some(_) => Judgement::violates(Rule::written(&tables.started, binaries.key)),
+        None => recorded,
+    }
 }
 
 fn plain(judgement: Judgement) -> ExecJudgement {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::host;
-use crate::input::{Bytes, Device, FileObject, Root, RootMatch, Started};
+use crate::input::{Bytes, Device, FileObject, Found, Root, RootMatch, Started};
 use crate::judge::Rule;
 use crate::judge::file::PROC;
 use crate::path::{OF_KERNEL, contains};
@@ -27,6 +27,15 @@ pub struct Tables {
     files: HashMap<(Device, u64), Vec<usize>>,
     /// Those of files that are known by nothing but their paths.
     paths: HashMap<Bytes, Vec<usize>>,
+    sockets: Sockets,
+}
+
+/// Indices in the policy's Unix sockets.
+#[derive(Debug, Default)]
+struct Sockets {
+    files: HashMap<(Device, u64), usize>,
+    /// Those that are known by nothing but their paths.
+    paths: HashMap<Bytes, usize>,
 }
 
 /// What a root means.
@@ -77,6 +86,7 @@ impl Tables {
             hosts: hosts(&started),
             files,
             paths,
+            sockets: Sockets::of(&started.sockets),
             started,
         }
     }
@@ -111,6 +121,13 @@ impl Tables {
         by_file.or_else(by_path).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The entry of the policy's Unix sockets that means this file.
+    pub(super) fn socket(&self, file: &FileObject) -> Option<usize> {
+        let by_file = self.sockets.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
+        let by_path = || self.sockets.paths.get(&file.path).filter(|_| !file.path_cut);
+        by_file.or_else(by_path).copied()
+    }
+
     /// Records name a root by its path: two roots with one path are one, and a
     /// root of another job is none.
     pub(crate) fn settle(&self, object: &mut FileObject) {
@@ -126,6 +143,20 @@ impl Tables {
     pub(super) fn root_rule(&self, entry: Option<usize>, or: Key) -> Rule {
         let entry = entry.and_then(|index| self.started.policy.roots.entries.get(index));
         Rule::written(&self.started, entry.map_or(or, |entry| entry.key))
+    }
+}
+
+impl Sockets {
+    fn of(all: &[Found]) -> Sockets {
+        let mut sockets = Sockets::default();
+        for found in all {
+            if found.ino == 0 {
+                sockets.paths.entry(found.path.clone()).or_insert(found.entry);
+            } else {
+                sockets.files.entry((found.dev, found.ino)).or_insert(found.entry);
+            }
+        }
+        sockets
     }
 }
 

@@ -123,6 +123,7 @@ impl Work {
             coverage: coverage(backend),
             min_coverage: spec.min_coverage,
             mode: Mode::Observe,
+            judged: true,
             programs: self.programs.clone(),
             argv: spec.argv,
             cgroup: spec.cgroup.display().to_string(),
@@ -130,6 +131,7 @@ impl Work {
             home: spec.home.map(bytes),
             roots,
             binaries,
+            sockets: Vec::new(),
             digests_hold: true,
             own,
             hosts: found.hosts,
@@ -148,8 +150,16 @@ impl Work {
             // There, but what it holds cannot be told.
             let what = What::Env { names: Vec::new(), complete: false };
             let comm = proc::known(pid).comm;
-            let event = Event { ts: self.now(), job: id, pid, tid: pid, uid: 0, comm, what };
-            self.step(Input::Event(event));
+            self.step(Input::Event(Event {
+                ts: self.now(),
+                job: id,
+                pid,
+                tid: pid,
+                uid: 0,
+                comm,
+                kernel: None,
+                what,
+            }));
         }
         self.metrics.jobs(self.jobs.len());
         Ok(())

@@ -2,7 +2,8 @@
 //! bytes make it panic.
 
 use effectgate_common::wire::{
-    ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span, kind,
+    ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span, UnixBody,
+    kind,
 };
 use thiserror::Error;
 use zerocopy::FromBytes;
@@ -24,6 +25,7 @@ pub enum Body {
     Envp(ArgsBody),
     File(FileBody),
     Net(NetBody),
+    Unix(UnixBody),
     Guard(GuardBody),
     /// A kind that this version does not know.
     Unknown,
@@ -63,6 +65,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
         kind::ENVP => split(rest, Body::Envp).map_err(short)?,
         kind::FILE => split(rest, Body::File).map_err(short)?,
         kind::NET => split(rest, Body::Net).map_err(short)?,
+        kind::UNIX => split(rest, Body::Unix).map_err(short)?,
         kind::GUARD => split(rest, Body::Guard).map_err(short)?,
         _ => (Body::Unknown, rest),
     };

@@ -16,7 +16,7 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
-    hooks::{HOOKS, MINIMUM},
+    hooks::{HOOKS, MINIMUM, Watches},
     maps::{self, Grant, LostKey, Registrar, Root, Task, class},
 };
 use effectgate_core::input::{Backend, Class};
@@ -70,10 +70,6 @@ impl Kernel {
     /// When BTF is missing, an offset is not to be found, a program is refused,
     /// or a hook cannot be attached.
     pub fn load(backend: Backend, ring_bytes: u32, cgroup_root: &Path) -> Result<Kernel> {
-        let objects = match backend {
-            Backend::Lsm | Backend::Fentry => true,
-            Backend::TracePoint => false,
-        };
         let bytes = std::fs::read(BTF).with_context(|| {
             format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
         })?;
@@ -94,7 +90,7 @@ impl Kernel {
             MINIMUM.0,
             MINIMUM.1
         );
-        for hook in HOOKS.iter().filter(|hook| hook.attached(objects, kernel)) {
+        for hook in HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)) {
             let at = Instant::now();
             attach(&mut bpf, hook, backend, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
@@ -409,6 +405,15 @@ impl Kernel {
 const LOST: &str = "LOST";
 const REPEATED: &str = "REPEATED";
 
+/// The backend as the table of hooks names it.
+fn watches(backend: Backend) -> Watches {
+    match backend {
+        Backend::Lsm => Watches::Lsm,
+        Backend::Fentry => Watches::Fentry,
+        Backend::TracePoint => Watches::TracePoint,
+    }
+}
+
 /// The running kernel's BTF.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -450,11 +455,13 @@ mod tests {
     fn the_object_has_every_program_of_the_table_and_no_other() {
         let file = object::File::parse(OBJECT).expect("the object is ELF");
         let object = programs(&file);
-        let table: std::collections::BTreeSet<_> = HOOKS
-            .iter()
-            .flat_map(|hook| [Backend::Lsm, Backend::Fentry].map(|of| program_name(hook, of)))
-            .map(std::borrow::Cow::into_owned)
-            .collect();
+        let newest = (u8::MAX, u8::MAX);
+        let attached = |of: Backend| {
+            let rows = HOOKS.iter().filter(move |hook| hook.attached(watches(of), newest));
+            rows.map(move |hook| program_name(hook, of).into_owned())
+        };
+        let table: std::collections::BTreeSet<_> =
+            Backend::ALL.iter().flat_map(|backend| attached(*backend)).collect();
         assert_eq!(object, table);
     }
 

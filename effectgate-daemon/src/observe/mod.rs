@@ -7,5 +7,6 @@ pub mod kernel;
 pub mod links;
 mod load;
 pub mod order;
+pub mod mounts;
 pub mod proc;
 mod resolve;
