@@ -11,9 +11,10 @@ use effectgate_common::{
 use crate::{
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV, OFF_SB_DEV,
-        OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, peek, peek_ptr,
+        OFF_SB_MAGIC, Ptr, peek, peek_ptr,
     },
-    object::{MNT_INTERNAL, Path},
+    object::{self, Path},
+    overlay::{self, OVERLAYFS},
     scope,
     verifier::veiled,
     walk,
@@ -95,15 +96,18 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
     let mode = u32::from(peek::<u16>(inode, &OFF_INODE_MODE));
     let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
+    let magic = peek(sb, &OFF_SB_MAGIC);
+    if magic == OVERLAYFS {
+        overlay::meet(sb);
+    }
     let object = Object {
         job,
         ino: peek(inode, &OFF_INODE_INO),
-        magic: peek(sb, &OFF_SB_MAGIC),
+        magic,
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null()
-            && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: object::is_internal(mnt, sb),
     };
     let own_proc = object.magic == PROC && walk::is_below_pid(dentry, scope::pid());
     let root = walk::root(dentry, job);

@@ -8,9 +8,14 @@
 #![expect(internal_features, reason = "the exchange is an intrinsic")]
 #![feature(core_intrinsics)]
 
+mod arrange;
+mod attributes;
 mod cgroup;
+mod descriptor;
 mod emit;
+mod guard;
 mod hook;
+mod ioctl;
 mod judge;
 mod kernel;
 mod lifecycle;
@@ -18,6 +23,7 @@ mod lsm;
 mod net;
 mod object;
 mod open;
+mod overlay;
 mod repeat;
 mod scope;
 mod socket;
