@@ -28,8 +28,6 @@ pub mod class {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Job {
-    /// The number of the job's next record.
-    pub seq: u64,
     /// One of [`mode`].
     pub mode: u32,
     /// Bits of [`asks`].
@@ -212,7 +210,7 @@ pub struct Registrar {
 }
 
 const _: () = {
-    assert!(size_of::<Job>() == 16);
+    assert!(size_of::<Job>() == 8);
     assert!(size_of::<FileKey>() == 24);
     assert!(size_of::<Terminal>() == 16);
     assert!(size_of::<Host>() == 32);

@@ -57,6 +57,10 @@ macro_rules! for_each_offset {
             OFF_FS_PWD_DENTRY = "fs_struct" "pwd.dentry";
             OFF_PATH_MNT = "path" "mnt";
             OFF_PATH_DENTRY = "path" "dentry";
+            OFF_TASK_PID_LINKS = "task_struct" "pid_links";
+            OFF_PID_TASKS = "pid" "tasks";
+            OFF_PROC_INODE_PID = "proc_inode" "pid";
+            OFF_PROC_INODE_VFS = "proc_inode" "vfs_inode";
             OFF_TASK_COMM = "task_struct" "comm";
             OFF_MM_EXE_FILE = "mm_struct" "exe_file";
             OFF_MM_ARG_START = "mm_struct" "arg_start";
@@ -83,6 +87,18 @@ macro_rules! for_each_offset {
             OFF_VMA_FILE = "vm_area_struct" "vm_file";
             OFF_VMA_FLAGS = "vm_area_struct" "vm_flags";
             OFF_IATTR_VALID = "iattr" "ia_valid";
+            OFF_TASK_NSPROXY = "task_struct" "nsproxy";
+            OFF_TASK_PTRACED = "task_struct" "ptraced";
+            OFF_TASK_PTRACE_ENTRY = "task_struct" "ptrace_entry";
+            OFF_NSPROXY_UTS = "nsproxy" "uts_ns";
+            OFF_UTS_NUMBER = "uts_namespace" "ns.inum";
+            OFF_NSPROXY_PID = "nsproxy" "pid_ns_for_children";
+            OFF_PIDNS_LEVEL = "pid_namespace" "level";
+            OFF_USERNS_LEVEL = "user_namespace" "level";
+            OFF_SB_ROOT = "super_block" "s_root";
+            OFF_CRED_UID = "cred" "uid";
+            OFF_CRED_GID = "cred" "gid";
+            OFF_IPC_ID = "kern_ipc_perm" "id";
         }
     };
 }

@@ -18,11 +18,11 @@ use aya_ebpf::{
         generated::{bpf_ktime_get_boot_ns, bpf_ringbuf_output, bpf_ringbuf_query},
     },
     macros::map,
-    maps::{Array, LruHashMap, PerCpuHashMap, RingBuf},
+    maps::{Array, HashMap, LruHashMap, PerCpuHashMap, RingBuf},
 };
 use zerocopy::IntoBytes;
 
-use crate::{kernel::offset, scope::JOBS};
+use crate::kernel::offset;
 use effectgate_common::{
     maps::{LostKey, SLOTS_PER_CPU, Seen},
     wire::{
@@ -74,6 +74,11 @@ static CRITICAL: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
 /// nothing else out.
 #[map]
 static BULK: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+
+/// The number of each job's next record. The daemon puts it there before the
+/// job starts.
+#[map]
+static NUMBERS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 
 /// See [`Seen`].
 #[map]
@@ -251,12 +256,10 @@ impl Record {
 /// The number of a job's next record. Those that are lost have one too.
 #[inline(always)]
 fn number(job: u64) -> u64 {
-    match JOBS.get_ptr_mut(job) {
+    match NUMBERS.get_ptr_mut(job) {
         // SAFETY: the entry is the daemon's to remove, after the job; the
         // counter is changed by nothing else.
-        Some(rules) => unsafe {
-            atomic_xadd::<u64, u64, { AtomicOrdering::SeqCst }>(&raw mut (*rules).seq, 1)
-        },
+        Some(next) => unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::SeqCst }>(next, 1) },
         None => 0,
     }
 }

@@ -10,8 +10,9 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV, OFF_SB_DEV,
-        OFF_SB_MAGIC, Ptr, peek, peek_ptr,
+        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV,
+        OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV, OFF_SB_MAGIC,
+        OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
@@ -109,7 +110,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         rdev: if node == EXISTS { rdev } else { node as u32 },
         internal: object::is_internal(mnt, sb),
     };
-    let own_proc = object.magic == PROC && walk::is_below_pid(dentry, scope::pid());
+    let own_proc = object.magic == PROC && is_of_caller(inode);
     let root = walk::root(dentry, job);
     let mut flags = if root.known { 0 } else { obj::UNKNOWN };
     if own_proc {
@@ -127,6 +128,18 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         }
     };
     Found { root: root.id, flags, finding }.pack()
+}
+
+/// Whether an inode of a `/proc` is about the calling process, whatever number
+/// that `/proc` knows it by, or one of its threads.
+#[inline(always)]
+fn is_of_caller(inode: Ptr) -> bool {
+    let proc_inode = inode.wrapping_sub(offset(&OFF_PROC_INODE_VFS));
+    let pid = peek_ptr(proc_inode, &OFF_PROC_INODE_PID);
+    // The first of each: of the thread that has this id.
+    let link = peek_ptr(pid, &OFF_PID_TASKS);
+    let task = link.wrapping_sub(offset(&OFF_TASK_PID_LINKS));
+    !pid.is_null() && !link.is_null() && peek::<u32>(task, &OFF_TASK_TGID) == scope::pid()
 }
 
 /// Where a file lies, not judged.
@@ -392,7 +405,7 @@ pub fn denied(job: u64, finding: u32) -> bool {
 
 /// What is done about effects outside the job's policy.
 #[inline(always)]
-fn mode(job: u64) -> u32 {
+pub fn mode(job: u64) -> u32 {
     match scope::JOBS.get_ptr(job) {
         // SAFETY: one word, written before the job starts.
         Some(rules) => unsafe { (*rules).mode },

@@ -10,6 +10,7 @@
 
 mod arrange;
 mod attributes;
+mod calls;
 mod cgroup;
 mod descriptor;
 mod emit;

@@ -2,7 +2,6 @@
 
 use core::mem::offset_of;
 
-use aya_ebpf::helpers::generated::bpf_get_current_task_btf;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, Registrar, Seen, class},
     wire::{FileBody, decision, op},
@@ -116,17 +115,21 @@ fn taken(job: u64, op: u16, path: Path, modes: Modes, denies: bool) -> i32 {
 #[inline(always)]
 pub fn key(job: u64, op: u16, path: Path) -> Seen {
     let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
-    let exe = peek_ptr(peek_ptr(task, &OFF_TASK_MM), &OFF_MM_EXE_FILE);
     Seen {
         job,
         what: [peek(inode, &OFF_INODE_INO), 0],
         name: peek(path.dentry, &OFF_DENTRY_NAME_HASH),
-        program: peek(exe, &OFF_FILE_INODE),
+        program: program(),
         dev: peek(peek_ptr(path.dentry, &OFF_DENTRY_SB), &OFF_SB_DEV),
         op: u32::from(op),
     }
+}
+
+/// The inode pointer of the program that acts.
+#[inline(always)]
+pub fn program() -> u64 {
+    let exe = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_MM), &OFF_MM_EXE_FILE);
+    peek(exe, &OFF_FILE_INODE)
 }
 
 #[inline(always)]

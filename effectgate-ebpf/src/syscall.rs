@@ -85,7 +85,7 @@ const AT_SYMLINK_FOLLOW: u64 = 0x400;
 const AF_UNIX: u16 = 1;
 const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
-const TS_COMPAT: u32 = 2;
+pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
 const X32: u64 = 0x4000_0000;
 

@@ -88,62 +88,6 @@ extern "C" fn root_step(_: u64, state: *mut RootWalk) -> i64 {
     GO_ON
 }
 
-/// Levels below the root of a `/proc` that are followed: its own paths, such as
-/// `<pid>/task/<tid>/attr/current`, have fewer.
-const PROC_LEVELS: u32 = 8;
-
-struct TopWalk {
-    dentry: u64,
-    /// The entry just below the file system's root, and whether it was reached.
-    top: u64,
-    below: bool,
-}
-
-/// Whether the entry lies on a `/proc` below the directory of the process `pid`.
-#[inline(always)]
-pub fn is_below_pid(dentry: Ptr, pid: u32) -> bool {
-    let mut state = TopWalk { dentry: dentry as u64, top: 0, below: false };
-    repeat(PROC_LEVELS, top_step, &mut state);
-    if !state.below || state.top == dentry as u64 {
-        return false;
-    }
-    let mut name = [0u8; 12];
-    let at = peek_ptr(state.top as Ptr, &OFF_DENTRY_NAME);
-    // SAFETY: the helper checks the address, and writes no more than there is.
-    unsafe { bpf_probe_read_kernel_str(name.as_mut_ptr().cast(), 12, at.cast()) };
-    number(&name) == u64::from(pid)
-}
-
-extern "C" fn top_step(_: u64, state: *mut TopWalk) -> i64 {
-    // SAFETY: the state that `repeat` was given.
-    let state = unsafe { &mut *state };
-    let Some(parent) = follow(state.dentry as Ptr, &OFF_DENTRY_PARENT) else { return STOP };
-    if parent as u64 == state.dentry {
-        state.below = state.top != 0;
-        return STOP;
-    }
-    state.top = state.dentry;
-    state.dentry = parent as u64;
-    GO_ON
-}
-
-/// A decimal number that a NUL ends; another value than any process id for
-/// whatever else it is.
-#[inline(always)]
-fn number(text: &[u8; 12]) -> u64 {
-    const NONE: u64 = u64::MAX;
-    let mut value = 0u64;
-    let mut ended = false;
-    let mut bad = !text[0].is_ascii_digit();
-    for byte in text {
-        ended |= *byte == 0;
-        bad |= !ended & !byte.is_ascii_digit();
-        let next = value * 10 + u64::from(byte.wrapping_sub(b'0'));
-        value = if ended { value } else { next };
-    }
-    if bad | !ended { NONE } else { value }
-}
-
 struct PathWalk {
     record: Record,
     /// `struct mount`; 0 where the hook knows none.

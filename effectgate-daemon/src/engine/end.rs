@@ -85,7 +85,7 @@ impl Work {
         self.roots.release(&mut self.kernel, id);
         self.attributor.finish(id);
         warn(self.kernel.counters(id, false));
-        warn(self.kernel.remove_job(id));
+        warn(self.kernel.judge_no_more(id));
         if let Some(tables) = self.tables.remove(&id) {
             tables.release(&mut self.kernel);
         }

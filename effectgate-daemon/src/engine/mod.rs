@@ -8,6 +8,7 @@ mod job;
 mod roots;
 mod start;
 mod surroundings;
+mod tables;
 mod ticks;
 mod work;
 
@@ -24,7 +25,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use effectgate_core::{
     Verdict,
-    input::{Backend, Coverage, Coverages, Exit, JobId, Notice},
+    input::{Backend, Coverage, Coverages, Exit, JobId, Mode, Notice},
     pin::ReviewNote,
     policy::{OnViolation, Policy},
 };
@@ -59,6 +60,8 @@ pub struct JobSpec {
     pub note: Option<(ReviewNote, Vec<u8>)>,
     /// The job's cgroup: an absolute path.
     pub cgroup: PathBuf,
+    /// The policy may ask for more.
+    pub mode: Mode,
     /// The policy's own minimum counts as well.
     pub min_coverage: Coverage,
     /// The directory that relative roots are relative to, resolved.

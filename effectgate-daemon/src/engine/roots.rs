@@ -45,11 +45,12 @@ struct Use {
 }
 
 impl Roots {
-    /// Makes `job`'s what lies below the roots that it wants.
+    /// Holds the roots that `job` wants. What it may do there is granted with its
+    /// other tables.
     ///
     /// # Errors
     /// When one is not to be had, or the kernel does not answer.
-    pub fn grant(
+    pub fn hold_all(
         &mut self,
         kernel: &mut Kernel,
         job: JobId,
@@ -92,7 +93,7 @@ impl Roots {
         // What is mounted below a root can be of that kind.
         let kind = rustix::fs::fstatfs(&open)?.f_type as u64;
         ensure!(
-            !is_pseudo(kind),
+            root.of_kernel || !is_pseudo(kind),
             "root {} lies on a file system of the kernel's own (type {kind:#x})",
             path.display()
         );
@@ -108,7 +109,6 @@ impl Roots {
             }
         };
         held.jobs.entry(job).or_insert(Use { writes: false }).writes |= root.rights.write;
-        kernel.grant(job, held.id)?;
         Ok(held.id)
     }
 

@@ -1,15 +1,24 @@
 //! How a job starts. Its evidence is made last: a start that is refused leaves
 //! nothing behind, and can be tried again.
 
-use std::{os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
-    input::{Event, Input, JobId, Known, Limited, Mode, Started, What},
+    input::{Event, Input, JobId, Limited, Started, What},
     policy::OnLoss,
 };
 
-use super::{JobSpec, Surroundings, coverage, job::Job, roots::real, work::Work};
+use super::{
+    JobSpec, Surroundings, coverage,
+    job::Job,
+    roots::real,
+    tables::{self, Held},
+    work::Work,
+};
 use crate::{observe::proc, sinks::evidence::Evidence};
 
 impl Work {
@@ -48,7 +57,7 @@ impl Work {
                 spec.min_coverage.name()
             );
         }
-        let roots = self.roots.grant(&mut self.kernel, id, &found.roots)?;
+        let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
@@ -58,7 +67,7 @@ impl Work {
         let seen = self.recent_canary()?;
         let ts = self.now();
         self.attributor.start(id, roots.clone(), found.links);
-        self.kernel.loss_counters(id, true)?;
+        self.kernel.counters(id, true)?;
         self.jobs.insert(
             id,
             Job {
@@ -84,45 +93,19 @@ impl Work {
                 stopped: false,
             },
         );
-        // From here on what enters the cgroup is the job; what is in it already
-        // is looked up, and what it does meanwhile waits in the ring.
-        self.kernel.adopt_cgroup(cgroup_id, id)?;
-        let members = proc::members(&spec.cgroup)
-            .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
-        let mut processes: Vec<Known> = Vec::new();
-        let mut env = Vec::new();
-        let mut unread = Vec::new();
-        for pid in members {
-            let threads = proc::threads(pid);
-            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
-                self.kernel.label(tid, id)?;
-            }
-            processes.push(proc::known(pid));
-            match proc::env_names(pid) {
-                Some(names) => env.extend(names),
-                None if proc::process_of(pid).is_none() => {}
-                None => unread.push(pid),
-            }
-        }
-        env.sort();
-        env.dedup();
-        if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
-            let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
-        }
-        self.step(Input::Started(Box::new(Started {
+        let mut started = Started {
             job: id,
             ts,
             boot_offset: self.attributor.time(0),
             name: spec.name,
             policy: spec.policy,
-            note: spec.note.map(|(note, _)| note),
+            note: spec.note.as_ref().map(|(note, _)| note.clone()),
             host: self.host.clone(),
             kernel: self.release.clone(),
             backend,
             coverage: coverage(backend),
             min_coverage: spec.min_coverage,
-            mode: Mode::Observe,
+            mode: spec.mode,
             judged: true,
             programs: self.programs.clone(),
             argv: spec.argv,
@@ -137,11 +120,21 @@ impl Work {
             hosts: found.hosts,
             streams: spec.streams,
             terminals: spec.terminals,
-            env,
-            processes,
-        })));
+            env: Vec::new(),
+            processes: Vec::new(),
+        };
+        let tables = tables::compile(&started);
+        self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables)?);
+        let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
+        if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
+            let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
+            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
+        }
+        let launch = started.clone();
+        self.step(Input::Started(Box::new(started)));
         self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
         let launched = self.now();
+        tables::judge(&mut self.kernel, &launch, &tables)?;
         self.step(Input::Launched { job: id, ts: launched });
         if let Some(job) = self.jobs.get_mut(&id) {
             job.launched = Some(launched);
@@ -163,6 +156,33 @@ impl Work {
         }
         self.metrics.jobs(self.jobs.len());
         Ok(())
+    }
+}
+
+impl Work {
+    /// Makes a cgroup the job's. From here on what enters it is the job; what is
+    /// in it already is looked up, and what it does meanwhile waits in the rings.
+    /// Returns the processes whose environment cannot be read.
+    fn adopt(&mut self, cgroup: &Path, cgroup_id: u64, started: &mut Started) -> Result<Vec<u32>> {
+        self.kernel.adopt_cgroup(cgroup_id, started.job)?;
+        let members = proc::members(cgroup)
+            .with_context(|| format!("cannot tell who is in {}", cgroup.display()))?;
+        let mut unread = Vec::new();
+        for pid in members {
+            let threads = proc::threads(pid);
+            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
+                self.kernel.label(tid, started.job)?;
+            }
+            started.processes.push(proc::known(pid));
+            match proc::env_names(pid) {
+                Some(names) => started.env.extend(names),
+                None if proc::process_of(pid).is_none() => {}
+                None => unread.push(pid),
+            }
+        }
+        started.env.sort();
+        started.env.dedup();
+        Ok(unread)
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Wanted {
     pub rights: Rights,
     /// Without it the job is refused.
     pub needed: bool,
+    /// A file or directory that the kernel makes up, only to be read.
+    pub of_kernel: bool,
 }
 
 /// Looks around. `file`: how well the backend knows files.
@@ -66,7 +68,9 @@ fn roots(spec: &JobSpec) -> Result<Vec<Wanted>> {
     let mut roots = Vec::with_capacity(policy.roots.entries.len() + 1);
     for (index, entry) in policy.roots.entries.iter().enumerate() {
         let found = root(spec, entry).with_context(|| cited(policy, entry))?;
-        roots.extend(found.map(|path| (path, Some(index), true)));
+        // What the kernel makes up may be gone again at any time.
+        let needed = !judge::is_kernel_file(entry);
+        roots.extend(found.map(|path| (path, Some(index), needed)));
     }
     if let Some(dir) = &spec.tmpdir {
         let real = dir.canonicalize().context("the job's temporary directory")?;
@@ -92,15 +96,25 @@ fn roots(spec: &JobSpec) -> Result<Vec<Wanted>> {
     let rights = granted.into_iter().map(|root| root.rights);
     let wanted = roots.into_iter().zip(rights);
     Ok(wanted
-        .map(|((path, entry, needed), rights)| Wanted { path, entry, rights, needed })
+        .map(|((path, entry, needed), rights)| Wanted {
+            of_kernel: entry
+                .and_then(|index| policy.roots.entries.get(index))
+                .is_some_and(judge::is_kernel_file),
+            path,
+            entry,
+            rights,
+            needed,
+        })
         .collect())
 }
 
 /// Where a root of the policy is. `None` for one that a profile names and this
-/// machine does not have, and for files that the kernel makes up.
+/// machine does not have, and for a process's own files: those are another
+/// process's in the observer's eyes.
 fn root(spec: &JobSpec, entry: &RootRule) -> Result<Option<PathBuf>> {
     if judge::is_kernel_file(entry) {
-        return Ok(None);
+        let real = Path::new(&entry.path).canonicalize().ok();
+        return Ok(real.filter(|real| !secret::is_of_another_process(&real.to_string_lossy())));
     }
     let Some(place) = entry.place(spec.workspace.as_deref(), spec.home.as_deref()) else {
         ensure!(entry.profile, "root {}: relative to a workspace, and there is none", entry.path);

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use anyhow::Result;
 use effectgate_common::maps::{self, asks, meant, mode, right};
 use effectgate_core::{
-    input::{Device, JobId, Mode},
-    judge::KernelTables,
+    input::{Device, JobId, Mode, Started},
+    policy::{HostName, OnLoss},
 };
 
 use super::roots::warn;
-use crate::observe::{attribute, kernel::Kernel};
+use crate::observe::kernel::Kernel;
 
 /// What was put into the kernel's maps for a job, beside its roots.
 #[derive(Debug, Default)]
@@ -21,23 +21,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Fills the maps. The job itself comes last: from then on it is judged.
+    /// Fills the maps.
     ///
     /// # Errors
     /// When one is full.
-    pub fn fill(
-        kernel: &mut Kernel,
-        job: JobId,
-        mode: Mode,
-        denies_on_loss: bool,
-        tables: &KernelTables,
-    ) -> Result<Held> {
+    pub fn fill(kernel: &mut Kernel, job: JobId, tables: &KernelTables) -> Result<Held> {
         let mut held = Held::default();
-        let result = held.put(kernel, job, tables).and_then(|()| {
-            let loss = if denies_on_loss { asks::DENY_ON_LOSS } else { 0 };
-            kernel.put_job(job, number(mode), asked(tables) | loss)
-        });
-        match result {
+        match held.put(kernel, job, tables) {
             Ok(()) => Ok(held),
             Err(error) => {
                 held.release(kernel);
@@ -79,4 +69,86 @@ impl Held {
         self.terminals.into_iter().for_each(|key| warn(kernel.remove_terminal(key)));
         self.hosts.into_iter().for_each(|key| warn(kernel.remove_host(key)));
     }
+}
+
+/// Has the job judged from now on.
+///
+/// # Errors
+/// When there are too many jobs.
+pub fn judge(kernel: &mut Kernel, started: &Started, tables: &KernelTables) -> Result<()> {
+    let agent = started.policy.agent.as_ref();
+    let denies = agent.is_some_and(|agent| false && agent.on_loss == OnLoss::Kill);
+    let loss = if denies { asks::DENY_ON_LOSS } else { 0 };
+    kernel.judge(started.job, number(started.mode), asked(tables) | loss)
+}
+
+fn number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Observe => mode::OBSERVE,
+        Mode::Kill => mode::KILL,
+        Mode::Enforce => mode::ENFORCE,
+    }
+}
+
+fn asked(tables: &KernelTables) -> u32 {
+    let reads = if tables.reads { asks::READS } else { 0 };
+    reads | if tables.programs { asks::PROGRAMS } else { 0 }
+}
+
+fn rights(root: &RootGrant) -> u32 {
+    let bit = |set, bit| if set { bit } else { 0 };
+    bit(root.read, right::READ)
+        | bit(root.write, right::WRITE)
+        | bit(root.exec, right::EXEC)
+        | bit(root.named, right::NAMED)
+}
+
+fn meanings(file: &KnownFile) -> u32 {
+    let bit = |set, bit| if set { bit } else { 0 };
+    bit(file.program, meant::PROGRAM)
+        | bit(file.arguments, meant::ARGUMENTS)
+        | bit(file.stream_read, meant::STREAM_READ)
+        | bit(file.stream_write, meant::STREAM_WRITE)
+        | bit(file.unix, meant::UNIX)
+}
+
+/// The kernel's own encoding (`include/linux/kdev_t.h`).
+fn encoded(device: Device) -> u32 {
+    device.major << 20 | device.minor
+}
+
+fn mapped(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct KernelTables { pub reads: bool, pub programs: bool, pub grants: Vec<RootGrant>, pub files: Vec<KnownFile>, pub terminals: Vec<Device>, pub hosts: Vec<KnownHost> }
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RootGrant { pub root: u32, pub read: bool, pub write: bool, pub exec: bool, pub named: bool }
+#[derive(Debug, Default, Clone, Copy)]
+pub struct KnownFile { pub dev: Device, pub ino: u64, pub program: bool, pub arguments: bool, pub stream_read: bool, pub stream_write: bool, pub unix: bool }
+#[derive(Debug)]
+pub struct KnownHost { pub address: IpAddr, pub port: Option<u16>, pub protocol: Option<u32> }
+
+pub fn compile(started: &Started) -> KernelTables {
+    let policy = &started.policy;
+    let mut grants = std::collections::BTreeMap::new();
+    for root in &started.roots {
+        let g: &mut RootGrant = grants.entry(root.id).or_default();
+        g.root = root.id;
+        g.read |= root.rights.read; g.write |= root.rights.write; g.exec |= root.rights.exec;
+        g.named |= root.entry.is_none_or(|i| !policy.roots.entries[i].profile);
+    }
+    let mut files: std::collections::BTreeMap<(Device, u64), KnownFile> = Default::default();
+    for b in &started.binaries { let f = files.entry((b.dev, b.ino)).or_default(); f.dev = b.dev; f.ino = b.ino; f.program = true; f.arguments = true; }
+    for s in &started.streams { let f = files.entry((s.dev, s.ino)).or_default(); f.dev = s.dev; f.ino = s.ino; f.stream_read |= s.read; f.stream_write |= s.write; }
+    let mut hosts = vec![];
+    for (i, e) in policy.hosts.entries().iter().enumerate() {
+        let addrs = match &e.value.name { HostName::Address(a) => vec![*a], HostName::Name(_) => started.hosts[i].clone() };
+        for address in addrs { hosts.push(KnownHost { address, port: None, protocol: None }); }
+    }
+    KernelTables { reads: policy.roots.reads.is_some(), programs: policy.binaries.is_some(), grants: grants.into_values().collect(), files: files.into_values().collect(), terminals: started.terminals.clone(), hosts }
 }

@@ -55,6 +55,19 @@ impl Work {
         }
     }
 
+    /// Says how many effects were seen before and not reported again.
+    pub(super) fn repeats(&mut self, id: JobId) {
+        let counts = match self.kernel.repeated(id) {
+            Ok(counts) => counts,
+            Err(error) => return warn(Err(error)),
+        };
+        let counts: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        if !counts.is_empty() {
+            let notice = Notice::Repeated { counts };
+            self.step(Input::Notice { job: id, ts: self.now(), notice });
+        }
+    }
+
     /// Turns counted losses into a gap record.
     pub(super) fn losses(&mut self, id: JobId) {
         let lost = match self.kernel.lost(id) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use effectgate_common::maps::{REGISTRAR_JOB, asks, mode};
+use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
     input::{Backend, Class, Event, Input, JobId, Notice, UnixNanos},
@@ -25,6 +25,7 @@ use super::{
     coverage,
     job::Job,
     roots::Roots,
+    tables::Held,
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
@@ -47,6 +48,8 @@ pub struct Work {
     pub(super) state: State,
     pub(super) roots: Roots,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    /// What the kernel programs were told of each job's policy.
+    pub(super) tables: BTreeMap<JobId, Held>,
     pub(super) last: JobId,
     canary: Option<Canary>,
     /// When a canary was last heard, and in which classes.
@@ -91,6 +94,7 @@ impl Work {
             state: State::new(),
             roots: Roots::default(),
             jobs: BTreeMap::new(),
+            tables: BTreeMap::new(),
             last: 0,
             canary: None,
             heard: None,
@@ -103,7 +107,6 @@ impl Work {
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
         work.kernel.counters(canary::JOB, true)?;
-        work.kernel.put_job(canary::JOB, mode::OBSERVE, asks::NOT_JUDGED)?;
         work.fresh_canary()?;
         metrics.backend(backend, coverage(backend));
         Ok(work)

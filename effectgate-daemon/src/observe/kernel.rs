@@ -150,23 +150,21 @@ impl Kernel {
         [self.critical.as_fd(), self.bulk.as_fd()]
     }
 
-    /// Makes a job known, with its mode and what its policy asks about. Its
-    /// tables have to be there.
+    /// Has a job's effects judged from now on. Its tables have to be there.
     ///
     /// # Errors
     /// When the map is full.
-    pub fn put_job(&mut self, job: u64, mode: u32, asks: u32) -> Result<()> {
-        let value = bytes16(&maps::Job { seq: 0, mode, asks });
-        self.hash::<u64, [u8; 16]>("JOBS")?.insert(job, value, 0).context("too many jobs")
+    pub fn judge(&mut self, job: u64, mode: u32, asks: u32) -> Result<()> {
+        let value = bytes::<8>(&maps::Job { mode, asks });
+        self.hash::<u64, [u8; 8]>("JOBS")?.insert(job, value, 0).context("too many jobs")
     }
 
-    /// Forgets a job.
+    /// Ends that.
     ///
     /// # Errors
     /// When the map cannot be reached.
-    pub fn remove_job(&mut self, job: u64) -> Result<()> {
-        self.order.forget(job);
-        let _ = self.hash::<u64, [u8; 16]>("JOBS")?.remove(&job);
+    pub fn judge_no_more(&mut self, job: u64) -> Result<()> {
+        let _ = self.hash::<u64, [u8; 8]>("JOBS")?.remove(&job);
         Ok(())
     }
 
@@ -341,8 +339,8 @@ impl Kernel {
         Registrar::read_from_bytes(&value).ok().context("REGISTRAR has another size")
     }
 
-    /// Opens (or, with `false`, removes) a job's counters of records that were
-    /// lost and effects that were seen before.
+    /// Opens (or, with `false`, removes) a job's counters: of its records, of those
+    /// that were lost, of effects that were seen before.
     ///
     /// # Errors
     /// When the map is full.
@@ -359,6 +357,13 @@ impl Kernel {
                     let _ = map.remove(&key);
                 }
             }
+        }
+        let mut numbers = self.hash::<u64, u64>("NUMBERS")?;
+        if open {
+            numbers.insert(job, 0, 0).context("too many jobs")?;
+        } else {
+            let _ = numbers.remove(&job);
+            self.order.forget(job);
         }
         Ok(())
     }

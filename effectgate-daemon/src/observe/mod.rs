@@ -6,7 +6,7 @@ pub mod decode;
 pub mod kernel;
 pub mod links;
 mod load;
-pub mod order;
 pub mod mounts;
+pub mod order;
 pub mod proc;
 mod resolve;

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_core::{
-    input::{Coverage, JobId},
+    input::{Coverage, JobId, Mode},
     pin, policy,
 };
 use serde_json::{Value, json};
@@ -162,6 +162,7 @@ impl Jobs {
             policy_bytes: bytes,
             note,
             cgroup: absolute_cgroup(&start.cgroup)?,
+            mode: Mode::Observe,
             min_coverage,
             workspace: start.workspace.map(|dir| dir.canonicalize()).transpose()?,
             home: None,
