@@ -32,10 +32,11 @@ const TIMES: u32 = 1 << 4 | 1 << 5;
 /// the mount.
 #[inline(always)]
 fn set<H: Hook>(ctx: &H) -> i32 {
-    let (entry, attributes): (Ptr, Ptr) = if H::DENIES && offset(&ARG_SETATTR_ENTRY) == 0 {
-        (ctx.arg(0), ctx.arg(1))
+    let (first, second): (Ptr, Ptr) = (ctx.arg(0), ctx.arg(1));
+    let (entry, attributes) = if H::DENIES && offset(&ARG_SETATTR_ENTRY) == 0 {
+        (first, second)
     } else {
-        (ctx.arg(1), ctx.arg(2))
+        (second, ctx.arg(2))
     };
     let valid: u32 = peek(attributes, &OFF_IATTR_VALID);
     if valid & TIMES == 0 || valid & OTHERS != 0 {
