@@ -137,6 +137,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "close-output" => process::close_output(),
 
         "measure" => measure::measure(args),
+        "flood" => measure::flood(args),
 
         "print" => process::print(args.os(0)?.as_bytes()),
         "print-both" => process::print_both(args.os(0)?.as_bytes(), args.os(1)?.as_bytes()),
