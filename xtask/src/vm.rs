@@ -79,8 +79,8 @@ pub use report::number_before;
 pub use verified::{Snapshot, here as verified_here};
 
 /// The test binaries that run in the machines: the single effects, real work
-/// under `run`, and the profiles with their tools.
-const TESTS: [&str; 3] = ["kernel", "real", "profiles"];
+/// under `run`, the profiles with their tools, and bad input.
+const TESTS: [&str; 4] = ["kernel", "real", "profiles", "storm"];
 
 /// What to run, on which kernels.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod net;
 mod place;
 mod process;
 mod ring;
+mod storm;
 mod sys;
 
 use std::ffi::OsString;
@@ -136,6 +137,12 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "kill-self" => process::kill_self(args.number(0)?),
         "close-output" => process::close_output(),
 
+        "fan" => storm::fan(args),
+        "grow" => storm::grow(args),
+        "hold" => storm::hold(args),
+        "rename-storm" => storm::renames(args),
+        "mount-storm" => storm::mounts(args),
+        "attempts" => storm::attempts(args),
         "measure" => measure::measure(args),
         "flood" => measure::flood(args),
 

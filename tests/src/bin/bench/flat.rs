@@ -18,6 +18,11 @@ use crate::operations::{medians, said, words};
 const SIZES: [usize; 3] = [1, 100, 10_000];
 const OPERATIONS: [&str; 3] = ["open", "exec", "connect"];
 
+/// As many files as the daemon wants to hold open.
+const RAISED: u64 = 65_536;
+/// Files that it holds open beside roots and programs, and more.
+const OTHERS: usize = 500;
+
 /// Where listed programs are looked for.
 const PROGRAMS: &str = "/usr/local/sbin";
 
@@ -31,8 +36,9 @@ pub fn main(millis: usize) -> Result<()> {
         "{:<28}{:>12}{:>12}{:>14}{:>16}",
         "roots, programs, hosts", "open", "fork+exec", "connect", "start in ms"
     );
-    for size in SIZES {
-        let house = House::of(place(size)?);
+    for each in SIZES {
+        let size = Size::of(each)?;
+        let house = House::of(place(&size)?);
         let words = words(&house.place, millis, &OPERATIONS)?;
         let start = Instant::now();
         let (cgroup, id) = house.start();
@@ -42,7 +48,8 @@ pub fn main(millis: usize) -> Result<()> {
         let (printed, verdict) = house.inside(&words)?;
         let found = medians(&printed)?;
         println!(
-            "{size:<28}{:>12.0}{:>12.0}{:>14.0}{:>16.0}   {}",
+            "{:<28}{:>12.0}{:>12.0}{:>14.0}{:>16.0}   {}",
+            format!("{}, {}, {}", size.roots, size.programs, size.hosts),
             found[0],
             found[1],
             found[2],
@@ -54,23 +61,48 @@ pub fn main(millis: usize) -> Result<()> {
     Ok(())
 }
 
-/// A place under a manifest with so many roots, programs and hosts.
-fn place(size: usize) -> Result<Place> {
+/// A policy's entries: roots and programs are held open by the daemon.
+struct Size {
+    roots: usize,
+    programs: usize,
+    hosts: usize,
+}
+
+impl Size {
+    /// So many of each, or as many programs as may be held open beside the roots.
+    fn of(each: usize) -> Result<Size> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure lives across the call.
+        if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+            return Err(io::Error::last_os_error().into());
+        }
+        // The daemon asks for more, and gets it unless a container says otherwise.
+        let more = libc::rlimit { rlim_cur: RAISED, rlim_max: RAISED };
+        // SAFETY: the structure lives across the call.
+        let is_raised = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const more) } == 0;
+        let room = usize::try_from(if is_raised { RAISED } else { limit.rlim_max })?;
+        let programs = room.saturating_sub(each + OTHERS).clamp(1, each);
+        Ok(Size { roots: each, programs, hosts: each })
+    }
+}
+
+/// A place under such a manifest.
+fn place(size: &Size) -> Result<Place> {
     let program = |index: usize| PathBuf::from(format!("{PROGRAMS}/tool-{index}x"));
     let root = |index: usize| format!("directory/part-{index}");
-    let place = Place::new(program(size - 1), &root(size - 1))?;
-    for index in 0..size {
+    let place = Place::new(program(size.programs - 1), &root(size.roots - 1))?;
+    for index in 0..size.roots {
         fs::create_dir_all(place.scene.root().join(root(index)))?;
-        if index < size - 1 {
-            fs::write(program(index), index.to_string())?;
-            fs::set_permissions(program(index), fs::Permissions::from_mode(0o755))?;
-        }
+    }
+    for index in 0..size.programs - 1 {
+        fs::write(program(index), index.to_string())?;
+        fs::set_permissions(program(index), fs::Permissions::from_mode(0o755))?;
     }
     let mut hosts: Vec<String> =
-        (1..size).map(|index| format!("10.0.{}.{}:443", index / 256, index % 256)).collect();
+        (1..size.hosts).map(|index| format!("10.0.{}.{}:443", index / 256, index % 256)).collect();
     hosts.push(place.host()?);
-    let names: Vec<_> = (0..size).map(|index| format!("tool-{index}x")).collect();
-    let roots: Vec<_> = (0..size).map(root).collect();
+    let names: Vec<_> = (0..size.programs).map(|index| format!("tool-{index}x")).collect();
+    let roots: Vec<_> = (0..size.roots).map(root).collect();
     let manifest = Manifest::new()
         .set("extends", json!(["base-linux"]))
         .set("write_roots", json!(roots))
