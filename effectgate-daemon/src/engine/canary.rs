@@ -18,7 +18,7 @@ use effectgate_core::input::{Class, Event, FileOp, NetOp, What};
 
 /// The job number that canaries are labelled with.
 pub const JOB: u64 = u64::MAX - 1;
-/// How long one canary's effects may take to arrive.
+/// How long one canary's effects may take to arrive once nothing else does.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The hidden command that a canary runs as.
 const COMMAND: &str = "__canary";
@@ -35,6 +35,8 @@ pub struct Canary {
     child: Child,
     heard: BTreeSet<Class>,
     until: Instant,
+    /// Records that were taken out of the ring after its end.
+    passed: usize,
 }
 
 impl Canary {
@@ -50,7 +52,7 @@ impl Canary {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start the canary")?;
-        Ok(Canary { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE })
+        Ok(Canary { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE, passed: 0 })
     }
 
     #[must_use]
@@ -82,6 +84,18 @@ impl Canary {
             _ => return,
         };
         self.heard.insert(class);
+    }
+
+    /// Takes note that so many records were taken out of a ring that holds
+    /// `most`. What lay there before its own comes first, however long that
+    /// takes; what a job adds at full speed afterwards is not waited for.
+    pub fn taken(&mut self, count: usize, most: usize) {
+        if count > 0 && self.passed < most {
+            self.until = Instant::now() + PATIENCE;
+        }
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            self.passed += count;
+        }
     }
 
     /// Whether there is nothing more to wait for.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use effectgate_common::maps::REGISTRAR_JOB;
+use effectgate_common::{maps::REGISTRAR_JOB, wire::Header};
 use effectgate_core::{
     Output, State, Verdict,
     input::{Backend, Class, Event, Input, JobId, Notice, UnixNanos},
@@ -46,6 +46,8 @@ pub struct Work {
     pub(super) roots: Roots,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) last: JobId,
+    /// As many records as the ring holds, and more.
+    ring_records: usize,
     canary: Option<Canary>,
     /// When a canary was last heard, and in which classes.
     heard: Option<(Instant, Vec<Class>)>,
@@ -90,6 +92,7 @@ impl Work {
             roots: Roots::default(),
             jobs: BTreeMap::new(),
             last: 0,
+            ring_records: config.ring_bytes as usize / size_of::<Header>(),
             canary: None,
             heard: None,
             metrics: Arc::clone(metrics),
@@ -244,7 +247,11 @@ impl Work {
         canary.go()?;
         self.canary = Some(canary);
         while self.canary.as_ref().is_some_and(|canary| !canary.done()) {
-            if self.drain() == 0 {
+            let drained = self.drain();
+            if let Some(canary) = &mut self.canary {
+                canary.taken(drained, self.ring_records);
+            }
+            if drained == 0 {
                 self.rest(None, Some(Duration::from_millis(1)));
             }
         }

@@ -1,15 +1,23 @@
 //! The observer stands still in the middle of a storm of violations.
 
+use std::path::PathBuf;
+
 use effectgate_tests::{Gate, Scene, record, wait};
 
 /// For so long the job does nothing but what it may not.
 const MILLISECONDS: &str = "10000";
 
-/// Each attempt is either reported or counted as lost, to the unit.
+/// Each attempt is either reported or counted as lost, to the unit. Its path is
+/// long, so that the ring is full soon, and read again soon.
 #[test]
 fn what_was_lost_is_counted_to_the_unit() {
     let scene = Scene::new();
-    let file = scene.outside().join("file");
+    let step = "d".repeat(250);
+    let deep: PathBuf = std::iter::repeat_n(step.as_str(), 14).collect();
+    let deep = scene.outside().join(deep);
+    std::fs::create_dir_all(&deep).expect("mkdir");
+    let file = deep.join("file");
+    std::fs::write(&file, "x").expect("write");
     let ready = scene.root().join("ready");
     let [file, ready] = [&file, &ready].map(|path| path.to_str().expect("UTF-8").to_owned());
     let running = Gate::new(&scene).start_trigger(["attempts", &file, MILLISECONDS, &ready]);
