@@ -65,8 +65,8 @@ impl Guest {
         for (_, host) in &self.programs {
             add_libraries(&mut root, host)?;
         }
-        // busybox's are also a shell.
-        for name in ["cat", "ls"] {
+        // busybox's are also a shell, and its packages are no real ones.
+        for name in ["cat", "dpkg", "dpkg-deb", "dpkg-split", "ls", "tar"] {
             let path = Path::new("/usr/bin").join(name);
             program(&mut root, &path.to_string_lossy(), &path)?;
         }
