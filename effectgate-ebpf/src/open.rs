@@ -72,6 +72,11 @@ fn register(file: Ptr) {
     else {
         return;
     };
+    // SAFETY: one writer, the registrar thread, which zeroed it before.
+    if unsafe { (*answer).inode } != 0 {
+        // To open a directory of an overlay opens the layer's too.
+        return;
+    }
     let dev = follow(file, &OFF_FILE_PATH_DENTRY)
         .and_then(|dentry| follow(dentry, &OFF_DENTRY_SB))
         .and_then(|sb| read(sb, &OFF_SB_DEV));
