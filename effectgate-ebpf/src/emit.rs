@@ -24,7 +24,7 @@ use zerocopy::IntoBytes;
 
 use crate::kernel::offset;
 use effectgate_common::{
-    maps::{LostKey, SLOTS_PER_CPU, Seen},
+    maps::{CANARY_JOB, LostKey, SLOTS_PER_CPU, Seen},
     wire::{
         ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span,
         UnixBody, decision, kind,
@@ -242,7 +242,8 @@ impl Record {
             (*header).decision = decision;
             let job = (*header).job;
             (*header).seq = number(job);
-            let bulk = (*header).kind == kind::FILE && decision <= decision::WITHIN;
+            let bulk =
+                (*header).kind == kind::FILE && decision <= decision::WITHIN && job != CANARY_JOB;
             let sent = output(if bulk { ring(&BULK) } else { ring(&CRITICAL) }, buffer, len);
             if !sent {
                 lost(job, self.class);
@@ -276,11 +277,17 @@ pub fn seen(key: &Seen, class: u32) -> bool {
     if SEEN.get_ptr_mut(key).is_none() {
         return false;
     }
-    if let Some(count) = REPEATED.get_ptr_mut(LostKey { job: key.job, class, reserved: 0 }) {
+    repeated(key.job, class);
+    true
+}
+
+/// Counts an effect that was reported before.
+#[inline(always)]
+pub fn repeated(job: u64, class: u32) {
+    if let Some(count) = REPEATED.get_ptr_mut(LostKey { job, class, reserved: 0 }) {
         // SAFETY: as in `lost`.
         unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(count, 1) };
     }
-    true
 }
 
 /// Takes note of an effect that was reported.

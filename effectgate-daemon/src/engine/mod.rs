@@ -5,12 +5,14 @@
 mod canary;
 mod end;
 mod job;
+mod pulse;
 mod roots;
 mod start;
 mod surroundings;
 mod tables;
 mod ticks;
 mod violations;
+mod watch;
 mod work;
 
 use std::{
@@ -159,11 +161,12 @@ impl Engine {
         let (alive, ended) = oneshot::channel::<()>();
         let (ready, started) = channel();
         let sink = Arc::clone(&metrics);
+        let pulse = pulse::Pulse::start().context("cannot start the pulse's thread")?;
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
                 let _alive = alive;
-                match work::Work::begin(&config, sink) {
+                match work::Work::begin(&config, sink, &pulse) {
                     Ok((mut work, refusals)) => {
                         let _ = ready.send(Ok((work.backend(), refusals)));
                         work.run(&inbox, &own_wake);

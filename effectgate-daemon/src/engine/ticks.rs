@@ -43,6 +43,9 @@ impl Work {
 
     pub(super) fn tick(&mut self) {
         self.ticked = Instant::now();
+        if !self.jobs.is_empty() {
+            self.check();
+        }
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);

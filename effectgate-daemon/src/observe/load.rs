@@ -7,14 +7,14 @@ use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
         BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
-        ProgramError,
+        ProgramError, ProgramInfo,
     },
     util::KernelVersion,
 };
 use effectgate_common::{
     hooks::{Attach, Hook},
     maps::SLOTS_PER_CPU,
-    offsets::OFFSETS,
+    offsets::{OFFSETS, OPTIONAL, PARAMETERS},
 };
 use effectgate_core::input::Backend;
 
@@ -47,10 +47,13 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
 
 pub fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
     let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;
-    OFFSETS
+    let offsets = OFFSETS.iter().map(|one| Ok((one.symbol, btf.offset(one.ty, one.member)?)));
+    let optional = OPTIONAL
         .iter()
-        .map(|offset| Ok((offset.symbol, btf.offset(offset.ty, offset.member)?)))
-        .collect()
+        .map(|one| Ok((one.symbol, btf.offset(one.ty, one.member).unwrap_or(0))));
+    let parameters =
+        PARAMETERS.iter().map(|one| Ok((one.symbol, btf.parameter(one.ty, one.member)?)));
+    offsets.chain(optional).chain(parameters).collect()
 }
 
 pub fn version() -> Result<(u8, u8)> {
@@ -83,7 +86,9 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
             Lsm::attach(program)?;
         }
         (Attach::Lsm(name), Program::FExit(program)) => {
-            loaded(program.load(&format!("security_{name}"), btf))?;
+            let around =
+                Hook::function(name).map_or_else(|| format!("security_{name}"), str::to_owned);
+            loaded(program.load(&around, btf))?;
             FExit::attach(program)?;
         }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
@@ -99,8 +104,8 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
     Ok(())
 }
 
-/// Instructions that the verifier went through.
-pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
+/// What the kernel says of a loaded program.
+pub fn info(bpf: &Ebpf, name: &str) -> Option<ProgramInfo> {
     let info = match bpf.program(name)? {
         Program::BtfTracePoint(program) => program.info(),
         Program::Lsm(program) => program.info(),
@@ -109,7 +114,7 @@ pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
         Program::CgroupSock(program) => program.info(),
         _ => return None,
     };
-    info.ok()?.verified_instruction_count()
+    info.ok()
 }
 
 /// The verifier's log is long; its end says why.

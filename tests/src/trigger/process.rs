@@ -61,7 +61,7 @@ fn own_path() -> io::Result<CString> {
     CString::new(std::env::current_exe()?.into_os_string().into_vec()).map_err(|_| invalid())
 }
 
-fn environment() -> Vec<CString> {
+pub(crate) fn environment() -> Vec<CString> {
     std::env::vars_os()
         .map(|(name, value)| {
             let mut entry = name.into_vec();
@@ -72,11 +72,11 @@ fn environment() -> Vec<CString> {
         .collect()
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+pub(crate) fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn execve(path: &CStr, argv: &[CString], envp: &[CString]) -> io::Result<()> {
+pub(crate) fn execve(path: &CStr, argv: &[CString], envp: &[CString]) -> io::Result<()> {
     let (argv, envp) = (pointers(argv), pointers(envp));
     // SAFETY: all strings and both NULL-ended lists live across the call.
     done(unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr()) }).map(drop)
@@ -90,7 +90,7 @@ pub(crate) fn run_itself() -> io::Result<()> {
 
 /// Runs `child` in a new process, which then ends with 0 or the error number.
 /// Gives the process's id.
-fn in_child(child: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
+pub(crate) fn in_child(child: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
     // SAFETY: this process has one thread, so the child may run anything.
     match done(unsafe { libc::fork() })? {
         0 => {
@@ -102,7 +102,7 @@ fn in_child(child: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
     }
 }
 
-fn wait(pid: libc::pid_t) -> io::Result<()> {
+pub(crate) fn wait(pid: libc::pid_t) -> io::Result<()> {
     let mut status = 0;
     // SAFETY: `status` lives across the call.
     done(unsafe { libc::waitpid(pid, &raw mut status, 0) })?;
@@ -156,7 +156,7 @@ pub(crate) fn daemon() -> io::Result<()> {
     read.read_exact(&mut [0; 2])
 }
 
-fn forever() -> ! {
+pub(crate) fn forever() -> ! {
     loop {
         // SAFETY: takes nothing.
         unsafe { libc::pause() };
