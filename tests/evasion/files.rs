@@ -43,26 +43,26 @@ crate::rows! {
     // Changed by name.
     0 truncate "truncate {outside}/file" => "file/truncate {outside}/file";
     0 chmod "chmod {outside}/file" => "file/chmod {outside}/file";
-    0 fchmod "fchmod {outside}/file" => "file/chmod {outside}/file";
+    0 fchmod "fchmod {root}/file" => "file/chmod {root}/file";
     0 fchmodat2 "fchmodat2 {outside}/file" => "file/chmod {outside}/file";
     0 chown "chown {outside}/file" => "file/chown {outside}/file" { harm: Done };
-    0 fchown "fchown {outside}/file" => "file/chown {outside}/file" { harm: Done };
+    0 fchown "fchown {root}/file" => "file/chown {root}/file" { harm: Done };
     0 lchown "lchown {outside}/to-root" => "file/chown {outside}/to-root" { harm: Done };
     0 utimensat "utimes {outside}/file" => "file/utimes {outside}/file";
     0 utimensat_of_a_link "lutimes {outside}/to-root" => "file/utimes {outside}/to-root";
-    0 futimens "futimens {outside}/file" => "file/utimes {outside}/file";
+    0 futimens "futimens {root}/file" => "file/utimes {root}/file";
     0 setxattr "setxattr {outside}/file" => "file/setxattr {outside}/file";
     0 lsetxattr "lsetxattr {outside}/file" => "file/setxattr {outside}/file";
-    0 fsetxattr "fsetxattr {outside}/file" => "file/setxattr {outside}/file";
+    0 fsetxattr "fsetxattr {root}/file" => "file/setxattr {root}/file";
     0 setxattrat "setxattrat {outside}/file" => "file/setxattr {outside}/file";
     0 removexattr "removexattr {outside}/attributed" => "file/setxattr {outside}/attributed";
     0 lremovexattr "lremovexattr {outside}/attributed" => "file/setxattr {outside}/attributed";
-    0 fremovexattr "fremovexattr {outside}/attributed" => "file/setxattr {outside}/attributed";
+    0 fremovexattr "fremovexattr {root}/attributed" => "file/setxattr {root}/attributed";
     0 set_acl "set-acl {outside}/file" => "file/setxattr {outside}/file";
     0 remove_acl "remove-acl {outside}/file" => "file/setxattr {outside}/file" { harm: Done };
     0 set_file_capability "set-capability {outside}/file" => "file/setxattr {outside}/file";
-    0 ioctl_setflags "ioctl-setflags {outside}/file" => "file/ioctl {outside}/file" { harm: Done };
-    0 ioctl_fssetxattr "ioctl-fssetxattr {outside}/file" => "file/ioctl {outside}/file" { harm: Done };
+    0 ioctl_setflags "ioctl-setflags {root}/file" => "file/ioctl {root}/file" { harm: Done };
+    0 ioctl_fssetxattr "ioctl-fssetxattr {root}/file" => "file/ioctl {root}/file" { harm: Done };
 
     // 1, 2: an io_uring, which no system call tells of.
     1 io_uring_setup "io-uring-setup" => "" { harm: None, lsm: Pass, tracepoint: Open };
@@ -74,12 +74,12 @@ crate::rows! {
     1 io_uring_symlinkat "io-uring-symlink anything {outside}/new" => "file/symlink {outside}/new" { tracepoint: Open };
     1 io_uring_linkat "io-uring-link {outside}/file {outside}/new" => "file/link {outside}/new" { tracepoint: Open };
     1 io_uring_setxattr "io-uring-setxattr {outside}/file" => "file/setxattr {outside}/file" { tracepoint: Open };
-    1 io_uring_fsetxattr "io-uring-fsetxattr {outside}/file" => "file/setxattr {outside}/file" { tracepoint: NotPass };
+    1 io_uring_fsetxattr "io-uring-fsetxattr {root}/file" => "file/setxattr {root}/file" { tracepoint: NotPass };
     1 io_uring_write_to_a_handed_file "io-uring-write-fd {handed}" => "file/write {outside}/file" { tracepoint: Open };
     1 io_uring_write_to_a_registered_file "io-uring-write-registered {handed}" => "file/write {outside}/file" { tracepoint: Open };
     1 io_uring_fallocate "io-uring-fallocate {handed}" => "file/write {outside}/file" { tracepoint: Open };
     1 io_uring_ftruncate "io-uring-ftruncate {handed}" => "file/truncate {outside}/file" { tracepoint: Open };
-    1 io_uring_splice "io-uring-splice {handed} {root}/other" => "file/write {outside}/file" { tracepoint: Open };
+    1 io_uring_splice "io-uring-splice {handed} {root}/other" => "file/write {outside}/file" { harm: Done, tracepoint: Open };
     2 io_uring_by_a_worker "io-uring-write-by-worker {outside}/file" => "file/open_write {outside}/file" { tracepoint: Open };
     2 io_uring_polled_setup "io-uring-setup-polled" => "guard/reached sqpoll" { harm: None, lsm: Pass, tracepoint: Open };
     2 io_uring_polled "io-uring-write-polled {outside}/file" => "file/open_write {outside}/file" { tracepoint: Open };
@@ -88,7 +88,7 @@ crate::rows! {
 
     // 13, 14: files without a name, or by none.
     13 opath_reopened "opath-write {outside}/file" => "file/open_write {outside}/file";
-    13 opath_reopened_after_chroot "hold-path {outside}/file 30 , chroot {root} , open-write /proc/self/fd/30" => "file/open_write {outside}/file" { harm: Done, tracepoint: NotPass };
+    13 opath_of_a_directory "hold-path {outside} 30 , write-file /proc/self/fd/30/file" => "file/open_write {outside}/file";
     13 opath_chmod "opath-chmod {outside}/file" => "file/chmod {outside}/file";
     13 open_by_handle "handle-open {outside}/file" => "file/open_write {outside}/file";
     14 tmpfile_gets_a_name "tmpfile-link-empty {outside} {outside}/new" => "file/open_write {outside} | file/link {outside}/new";

@@ -1,7 +1,7 @@
 //! 7, 9 to 12: what a name leads to, and what is mounted there.
 
 use crate::row::Harm::{Done, None};
-use crate::row::Want::{NotPass, Pass};
+use crate::row::Want::{Either, NotPass, Pass};
 
 mod links {
     use super::*;
@@ -10,7 +10,7 @@ mod links {
         7 dots "write-file {directory}/../../outside/file" => "file/open_write {outside}/file";
         7 link_of_its_own "symlink {outside} {directory}/l , write-file {directory}/l/file" => "file/open_write {outside}/file";
         7 link_that_went "symlink {outside} {directory}/l , unlink {directory}/l/file , unlink {directory}/l , mkdir {directory}/l" => "file/unlink {outside}/file" { tracepoint: NotPass };
-        7 link_raced "symlink {root}/other {directory}/l , race-link {directory}/l {directory}/in {outside}/file 2000" => "file/open_write {outside}/file" { harm: Done };
+        7 link_raced "create {directory}/in , symlink {directory}/in {directory}/l , race-link {directory}/l {directory}/in {outside}/file 2000" => "file/open_write {outside}/file" { harm: Done };
         7 link_exchanged "mkdir {directory}/d , create {directory}/d/file , symlink {outside} {directory}/l , race-exchange {directory}/d {directory}/l file 2000" => "file/open_write {outside}/file" { harm: Done };
         7 ancestor_renamed "mkdir {directory}/a , race-rename {directory}/a {directory}/a {directory}/b 500" => "file/open_write {outside}/file";
         7 directory_moved_out "mkdir {directory}/a , rename {directory}/a {outside}/a , create {outside}/a/file" => "file/rename {outside}/a";
@@ -34,10 +34,10 @@ mod mounts {
         0 fsopen_fsmount "attempt own-mounts , fsmount {directory}" => "guard/reached mount" { harm: Done, tracepoint: NotPass };
         0 umount "attempt own-mounts , unmount /proc" => "guard/reached umount" { harm: Done, tracepoint: NotPass };
         0 pivot_root "pivot-root {directory}" => "guard/reached pivot_root | guard/reached mount" { harm: Done, tracepoint: NotPass };
-        0 chroot "chroot {directory}" => "guard/reached chroot" { harm: None, lsm: Pass, tracepoint: NotPass };
-        0 unshare_mounts "unshare 131072" => "" { harm: None, lsm: Pass, tracepoint: NotPass };
+        0 chroot "chroot {directory}" => "guard/reached chroot" { harm: None, lsm: Pass, tracepoint: Either };
+        0 unshare_mounts "unshare 131072" => "" { harm: None, lsm: Pass, tracepoint: Either };
         0 unshare_user "unshare 268435456" => "guard/reached user_namespace" { harm: None, lsm: Pass, tracepoint: Pass };
-        0 setns_of_its_own "join-namespace /proc/self/ns/mnt 131072" => "" { harm: None, lsm: Pass, tracepoint: NotPass };
+        0 setns_of_its_own "join-namespace /proc/self/ns/mnt 131072" => "" { harm: None, lsm: Pass, tracepoint: Either };
 
         9 bind_mount_of_outside "attempt own-mounts , bind-mount {outside} {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write {outside}/file | file/open_write {directory}/file" { tracepoint: NotPass };
         9 bind_mount_that_went "attempt own-mounts , bind-mount {outside} {directory} , unlink {directory}/file , unmount {directory}" => "guard/reached mount | file/unlink {outside}/file" { tracepoint: NotPass };
@@ -54,7 +54,7 @@ mod mounts {
         11 namespace_by_its_name "join-namespace /proc/{victim}/ns/mnt 131072 , write-file {outside}/file" => "file/open_write {outside}/file | guard/reached ptrace | file/open_read ns/mnt" { tracepoint: NotPass };
 
         12 overlay_upper "attempt own-mounts , mount-overlay {outside}/lower {outside}/upper {outside}/work {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write" { tracepoint: NotPass };
-        12 overlay_copied_up "attempt own-mounts , unlink {outside}/upper/file , mount-overlay {outside}/lower {outside}/upper {outside}/work {directory} , write-file {directory}/file" => "guard/reached mount | file/unlink {outside}/upper/file" { tracepoint: NotPass };
+        12 overlay_copied_up "attempt own-mounts , mount-overlay {outside}/lower {outside}/empty {outside}/work {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write {directory}/file" { tracepoint: NotPass };
         12 overlay_whiteout "attempt own-mounts , mount-overlay {outside}/lower {outside}/upper {outside}/work {directory} , unlink {directory}/file" => "guard/reached mount | file/unlink" { tracepoint: NotPass };
         12 overlay_detached "fsmount-overlay {outside}/lower {outside}/upper {outside}/work file" => "file/open_write | guard/reached mount" { tracepoint: NotPass };
     }

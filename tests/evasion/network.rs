@@ -41,7 +41,7 @@ crate::rows! {
     5 ping "ping-socket 127.0.0.1:0" => "guard/socket" { harm: Done, tracepoint: Open };
     5 packet "packet-send" => "guard/socket packet" { harm: Done, tracepoint: Open };
     5 vsock "vsock-connect" => "guard/socket" { harm: Done, tracepoint: Open };
-    5 udp_lite "udp-lite {udp}" => "guard/socket" { harm: Done, tracepoint: Open };
+    5 udp_lite "udp-lite {udp}" => "guard/socket | net/send {udp}" { harm: Done, tracepoint: NotPass };
     5 sctp "socket-family 2 1 132" => "guard/socket" { harm: Done, tracepoint: Open };
     5 bluetooth "socket-family 31 3 0" => "guard/socket" { harm: Done, tracepoint: Open };
     5 tipc "socket-family 30 5 0" => "guard/socket" { harm: Done, tracepoint: Open };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use effectgate_tests::gate::Outcome;
@@ -61,8 +62,7 @@ fn watched(row: &Row) -> (Found, String) {
     let watch = watch::somebody(row.alone);
     let mut scene = Scene::new(row, watch.daemon().pid());
     let mut command = scene.command();
-    let (status, outcome) =
-        attached::run(watch.daemon(), &scene.stage.scene, &watch::options(), &mut command);
+    let (status, outcome) = attached::run(watch.daemon(), &scene.stage.scene, &mut command);
     let harm = scene.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, scene.words);
@@ -85,7 +85,7 @@ impl Scene<'_> {
     fn new(row: &Row, daemon: u32) -> Scene<'_> {
         let stage = Stage::new(row.words, daemon);
         let words = stage.fill(row.words);
-        let before = World::of(&stage.scene.outside());
+        let before = World::of(&places(&stage));
         let (segment, ftrace) = (stage.segment_byte(), fs::read(FTRACE).ok());
         Scene { row, stage, words, before, segment, ftrace }
     }
@@ -110,7 +110,7 @@ impl Scene<'_> {
             Harm::Done => return status.success().then(|| "it says that it worked".to_owned()),
             Harm::World => {}
         }
-        let changes = self.before.changes(&World::of(&self.stage.scene.outside()));
+        let changes = self.before.changes(&World::of(&places(&self.stage)));
         if let Some(change) = changes.first() {
             return Some(change.clone());
         }
@@ -150,6 +150,13 @@ impl Scene<'_> {
             _ => Found::Passed(code),
         }
     }
+}
+
+/// What the job may not change.
+fn places(stage: &Stage) -> Vec<PathBuf> {
+    let root = stage.scene.root();
+    let named = ["file", "other", "attributed"].map(|name| root.join(name));
+    named.into_iter().chain([stage.scene.outside()]).collect()
 }
 
 /// Whether a record is one of the expected.

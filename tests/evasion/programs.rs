@@ -9,13 +9,13 @@ crate::rows! {
     0 execveat "exec-fd {program} create {marker}" => "exec/exec {outside}/program";
     0 exec_of_proc_fd "exec-fd-by-name {program} create {marker}" => "exec/exec {outside}/program";
     0 exec_of_a_script "exec-script {directory}/script {program} create {marker}" => "exec/exec {outside}/program";
-    0 mmap_exec "map-exec {program}" => "file/map_exec {outside}/program | file/open_read {outside}/program" { harm: Done };
-    0 mprotect_exec "mprotect-exec {program}" => "file/map_exec {outside}/program | file/open_read {outside}/program" { harm: Done };
+    0 mmap_exec "map-exec {root}/file" => "file/map_exec {root}/file" { harm: Done };
+    0 mprotect_exec "mprotect-exec {root}/file" => "file/map_exec {root}/file" { harm: Done };
     0 mmap_anonymous_exec "map-anonymous-exec" => "" { harm: None, lsm: Pass, tracepoint: Pass };
 
     15 memfd_execveat "exec-memfd {program} create {marker}" => "exec/exec memfd:program | file/open_read {outside}/program";
     15 memfd_by_its_name "exec-memfd-by-name {program} create {marker}" => "exec/exec memfd:program | file/open_read {outside}/program";
-    15 memfd_of_its_own_program "exec-memfd {trigger} create {marker}" => "exec/exec memfd:program";
+    15 memfd_of_its_own_program "exec-memfd {trigger} create {marker}" => "exec/exec \"internal\":true";
     15 loader "exec-loader {program} create {marker}" => "exec/exec ld-linux | file/map_exec {outside}/program | file/open_read {outside}/program";
     15 loader_of_a_copy "exec-loader {trigger} true" => "exec/exec ld-linux" { harm: Done, tracepoint: NotPass };
     15 script_of_its_own "exec-script {directory}/script {program} create {marker}" => "exec/exec {outside}/program";

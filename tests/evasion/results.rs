@@ -77,7 +77,9 @@ impl Found {
             Want::NotPass => {
                 Found::is(self, Want::Open, denies) || Found::is(self, Want::Seen, denies)
             }
-            Want::Recorded => *self == Found::Recorded,
+            Want::Either => {
+                Found::is(self, Want::Pass, denies) || Found::is(self, Want::Open, denies)
+            }
             Want::Pass => matches!(self, Found::Recorded | Found::Passed(0)),
         }
     }

@@ -42,10 +42,10 @@ pub(crate) enum Want {
     Open,
     /// One of the two.
     NotPass,
-    /// It is harmless and recorded.
-    Recorded,
-    /// It is harmless.
+    /// It is harmless, and nothing of it may be a violation.
     Pass,
+    /// The same, but whether it is harmless may not be known.
+    Either,
 }
 
 /// What a row says unless it says otherwise.

@@ -2,10 +2,10 @@
 //! what the job must not reach: files, programs, servers, a process.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use effectgate_tests::cgroup::Cgroup;
 use effectgate_tests::manifest::Manifest;
@@ -13,6 +13,7 @@ use effectgate_tests::{Scene, gate};
 use serde_json::json;
 
 use crate::servers::Servers;
+use crate::watch;
 
 /// The victim's descriptor of a file outside.
 const VICTIM_FD: i32 = 7;
@@ -41,9 +42,12 @@ impl Stage {
         }
         let servers = Servers::new(&outside);
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
-        let manifest = Manifest::new()
+        let mut manifest = Manifest::new()
             .set("network", json!({ "mode": "allowlist", "hosts": hosts }))
             .set("extends", json!(["base-linux"]));
+        if watch::enforces() {
+            manifest = manifest.set("on_violation", "enforce");
+        }
         scene.write_manifest(&manifest.text());
         make(words, &root, &outside);
         Stage {
@@ -125,20 +129,25 @@ fn make(words: &str, root: &Path, outside: &Path) {
     if words.contains("{directory}/hard") {
         fs::hard_link(&file, root.join("directory/hard")).expect("link");
     }
-    if words.contains("{outside}/attributed") {
-        let path = outside.join("attributed");
+    for (name, place) in [("{outside}/attributed", outside), ("{root}/attributed", root)] {
+        let path = place.join("attributed");
+        if !words.contains(name) {
+            continue;
+        }
         fs::write(&path, "x").expect("write");
         let set = Command::new(gate::trigger()).arg("setxattr").arg(&path).output();
         assert!(set.is_ok(), "the trigger can be started");
     }
-    for name in ["lower", "upper", "work", "merged"] {
+    for name in ["lower", "upper"] {
         if words.contains(&format!("{{outside}}/{name}")) {
             fs::create_dir_all(outside.join(name)).expect("mkdir");
             fs::write(outside.join(name).join("file"), "x").expect("write");
         }
     }
-    if words.contains("{outside}/work") {
-        fs::remove_file(outside.join("work/file")).expect("unlink");
+    for name in ["work", "empty"] {
+        if words.contains(&format!("{{outside}}/{name}")) {
+            fs::create_dir(outside.join(name)).expect("mkdir");
+        }
     }
     if words.contains("{outside}/look") {
         let inner = outside.join("look").join(root.strip_prefix("/").expect("absolute"));
@@ -149,7 +158,8 @@ fn make(words: &str, root: &Path, outside: &Path) {
 
 /// A process outside the job, with something to lose.
 pub(crate) struct Victim {
-    pub(crate) child: Child,
+    child: Child,
+    said: BufReader<ChildStdout>,
     address: u64,
 }
 
@@ -163,21 +173,19 @@ impl Victim {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the trigger can be started");
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
         let mut line = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut line).expect("it says where");
+        said.read_line(&mut line).expect("it says where");
         let address = line.trim().parse().expect("an address");
-        Victim { child, address }
+        Victim { child, said, address }
     }
 
-    /// Whether it lives as it did.
+    /// Whether it lives as it did: a signal that it was sent comes before its
+    /// answer.
     pub(crate) fn is_whole(&mut self) -> bool {
-        use std::os::unix::fs::FileExt;
-        let mut byte = [0];
-        let memory = fs::File::open(format!("/proc/{}/mem", self.child.id()));
-        let read = memory.and_then(|memory| memory.read_at(&mut byte, self.address));
-        let ended = self.child.try_wait().expect("a child");
-        ended.is_none() && read.is_ok() && byte == *b"x"
+        let asked = self.child.stdin.as_mut().expect("piped").write_all(b"\n");
+        let mut answer = String::new();
+        asked.is_ok() && self.said.read_line(&mut answer).is_ok() && answer == "x\n"
     }
 }
 

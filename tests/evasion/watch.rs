@@ -52,11 +52,6 @@ pub(crate) fn enforces() -> bool {
     std::env::var("EFFECTGATE_TEST_MODE").is_ok_and(|mode| mode == "enforce")
 }
 
-/// Options of `job start`.
-pub(crate) fn options() -> Vec<&'static str> {
-    if enforces() { vec!["--mode", "enforce"] } else { Vec::new() }
-}
-
 fn lock() -> MutexGuard<'static, Option<Daemon>> {
     // What a failed row leaves behind is whole: a daemon, or none.
     SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -7,15 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Every name below a directory, with what stands behind it. Access times are
+/// Every name at or below some places, with what stands behind it. Access times are
 /// left out: looking changes them.
 #[derive(Debug, PartialEq)]
 pub(crate) struct World(BTreeMap<PathBuf, String>);
 
 impl World {
-    pub(crate) fn of(directory: &Path) -> World {
+    pub(crate) fn of(places: &[PathBuf]) -> World {
         let mut found = BTreeMap::new();
-        look(directory, &mut found);
+        places.iter().for_each(|place| look(place, &mut found));
         World(found)
     }
 

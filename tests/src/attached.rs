@@ -54,16 +54,11 @@ pub fn command<S: AsRef<OsStr>>(
 ///
 /// # Panics
 /// When the job cannot be watched.
-pub fn run(
-    daemon: &Daemon,
-    scene: &Scene,
-    options: &[&str],
-    command: &mut Command,
-) -> (ExitStatus, Option<Outcome>) {
+pub fn run(daemon: &Daemon, scene: &Scene, command: &mut Command) -> (ExitStatus, Option<Outcome>) {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let name = format!("attached-{}", JOBS.fetch_add(1, Ordering::Relaxed));
     let cgroup = Cgroup::new();
-    let id = daemon.start_manifest_job(&name, scene, options, &cgroup);
+    let id = daemon.start_manifest_job(&name, scene, &cgroup);
 
     let door = OpenOptions::new()
         .write(true)

@@ -128,16 +128,9 @@ impl Daemon {
     /// # Panics
     /// When the daemon refuses.
     #[must_use]
-    pub fn start_manifest_job(
-        &self,
-        name: &str,
-        scene: &Scene,
-        options: &[&str],
-        cgroup: &Cgroup,
-    ) -> String {
+    pub fn start_manifest_job(&self, name: &str, scene: &Scene, cgroup: &Cgroup) -> String {
         let (manifest, root) = (text(&scene.manifest()), text(&scene.root()));
-        let policy = ["--manifest", &manifest, "--workspace", &root];
-        self.start_job_with(name, &[&policy, options].concat(), cgroup)
+        self.start_job_with(name, &["--manifest", &manifest, "--workspace", &root], cgroup)
     }
 
     fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {

@@ -32,7 +32,7 @@ impl Job {
         let cgroup = Cgroup::new();
         let child = waiting(words, &scene);
         cgroup.add(child.id());
-        let id = daemon.start_manifest_job(name, &scene, &[], &cgroup);
+        let id = daemon.start_manifest_job(name, &scene, &cgroup);
         Job { scene, cgroup, id, child }
     }
 

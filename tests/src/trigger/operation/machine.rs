@@ -198,8 +198,12 @@ fn key_add() -> io::Result<i64> {
 }
 
 fn same_host_name() -> io::Result<()> {
-    let name = std::fs::read("/proc/sys/kernel/hostname")?;
-    call!(libc::SYS_sethostname, name.as_ptr(), name.len().saturating_sub(1)).map(drop)
+    // `struct new_utsname`: six names of 65 bytes, the host's the second.
+    let mut names = [0_u8; 6 * 65];
+    call!(libc::SYS_uname, names.as_mut_ptr())?;
+    let name = &names[65..];
+    let len = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    call!(libc::SYS_sethostname, name.as_ptr(), len).map(drop)
 }
 
 fn set_clock() -> io::Result<()> {
