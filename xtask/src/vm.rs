@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use crate::repo::Repo;
 use crate::setup::{self, Need};
-use crate::{build, run};
+use crate::{build, evasions, run};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -71,8 +71,8 @@ impl fmt::Display for Backend {
 pub use report::number_before;
 
 /// The test binaries that run in the machines: the single effects, real work
-/// under `run`, and the profiles with their tools.
-const TESTS: [&str; 3] = ["kernel", "real", "profiles"];
+/// under `run`, the profiles with their tools, and attempts to get around it all.
+const TESTS: [&str; 4] = ["kernel", "real", "profiles", evasions::BINARY];
 
 /// What to run, on which kernels.
 #[derive(Debug)]
@@ -80,16 +80,33 @@ pub struct Plan {
     kernels: Vec<String>,
     backends: Vec<Backend>,
     tests: Vec<String>,
+    /// Nothing but the evasions, whatever the committed table says of them.
+    evasions: bool,
     limits: qemu::Limits,
 }
 
 impl Plan {
+    /// The evasions, to write down what comes of them.
+    pub fn evasions(kernels: &[String], backends: &[Backend], attempts: &[String]) -> Self {
+        Self {
+            kernels: kernels.to_vec(),
+            backends: match backends {
+                [] => Backend::value_variants().to_vec(),
+                some => some.to_vec(),
+            },
+            tests: attempts.to_vec(),
+            evasions: true,
+            ..Self::everything()
+        }
+    }
+
     /// Every test, on every pinned kernel, with every backend.
     pub fn everything() -> Self {
         Self {
             kernels: vec!["all".to_owned()],
             backends: Backend::value_variants().to_vec(),
             tests: Vec::new(),
+            evasions: false,
             limits: qemu::Limits {
                 silence: Duration::from_secs(120),
                 total: Duration::from_secs(20 * 60),
@@ -129,6 +146,7 @@ pub fn main(args: &Args) -> Result<bool> {
             some => some.to_vec(),
         },
         tests: args.tests.clone(),
+        evasions: false,
         limits: qemu::Limits {
             silence: Duration::from_secs(args.hang),
             total: Duration::from_secs(args.bound * 60),
@@ -149,7 +167,11 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     programs.extend(test_binaries(repo)?);
     let guest = guest::Guest {
         programs,
-        tests: TESTS.map(str::to_owned).to_vec(),
+        tests: match plan.evasions {
+            true => vec![evasions::BINARY.to_owned()],
+            false => TESTS.map(str::to_owned).to_vec(),
+        },
+        accepts: plan.evasions,
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
     };

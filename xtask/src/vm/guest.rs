@@ -34,6 +34,9 @@ pub struct Guest {
     pub backends: Vec<Backend>,
     /// Parts of test names; empty for all tests.
     pub filters: Vec<String>,
+    /// Whether the evasions may come out otherwise than the committed table
+    /// says.
+    pub accepts: bool,
 }
 
 impl Guest {
@@ -77,9 +80,10 @@ impl Guest {
     fn plan(&self) -> String {
         let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
         let mut plan = format!(
-            "backends='{}'\nbinaries='{}'\nset --",
+            "backends='{}'\nbinaries='{}'\naccepts={}\nset --",
             backends.join(" "),
-            self.tests.join(" ")
+            self.tests.join(" "),
+            u8::from(self.accepts)
         );
         for filter in &self.filters {
             let _ = write!(plan, " '{}'", filter.replace('\'', r"'\''"));
@@ -199,9 +203,10 @@ mod tests {
             tests: vec!["kernel".into(), "real".into()],
             backends: vec![Backend::Lsm, Backend::TracePoint],
             filters: vec!["file_".into(), "it's".into()],
+            accepts: false,
         };
-        let expected =
-            "backends='lsm tracepoint'\nbinaries='kernel real'\nset -- 'file_' 'it'\\''s'\n";
+        let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\naccepts=0\n\
+                        set -- 'file_' 'it'\\''s'\n";
         assert_eq!(guest.plan(), expected);
     }
 }

@@ -30,6 +30,8 @@ pub struct Report {
     pub faults: Vec<String>,
     /// What the tests printed beside their results.
     pub text: Vec<String>,
+    /// Lines for the table of evasions.
+    pub evasions: Vec<String>,
     pub done: bool,
     /// The test binary that has begun and not ended, after its backend.
     run: Option<String>,
@@ -81,6 +83,7 @@ impl Report {
                 self.summed_up = false;
             }
             "end" => self.end(rest),
+            "result" => self.evasions.push(rest.to_owned()),
             "done" => self.done = true,
             _ => {}
         }

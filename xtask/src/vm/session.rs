@@ -12,6 +12,7 @@ use super::kernel::Unpacked;
 use super::qemu::{self, End, Limits, Port};
 use super::report::{Outcome, Report, Status};
 use super::{Count, cpio};
+use crate::evasions;
 use crate::repo::Repo;
 
 /// How much of the console is shown when a machine did not end well.
@@ -47,6 +48,7 @@ pub fn run(
     // It is rebuilt every time.
     let _ = fs::remove_file(&initrd);
 
+    evasions::keep(repo, &kernel.name, &report.evasions)?;
     let failed = report.count(&Status::Failed) + report.count(&Status::Unknown);
     let count = Count {
         passed: report.count(&Status::Ok),
