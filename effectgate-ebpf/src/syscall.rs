@@ -278,7 +278,7 @@ fn returned(call: &Call) {
                 None => return,
             }
         }
-        nr::CONNECT => return unixcall::connected(call.job, call.task, a),
+        nr::CONNECT => return unixcall::connected(call.job, a),
         nr::SENDTO => return unixcall::sent(call.job, e, f),
         nr::SENDMSG => return unixcall::sent_message(call.job, b),
         nr::SENDMMSG => return unixcall::sent_messages(call.job, b, call.ret as u64),

@@ -31,13 +31,14 @@ use crate::{
     socket,
     syscall::{self, AT_FDCWD},
     unix,
+    verifier::veiled,
 };
 
 const SOCK_DGRAM: u16 = 2;
 /// `sizeof(sa_family_t)`
 const FAMILY: u64 = 2;
 /// `sizeof(sun_path)`
-const NAME: usize = 108;
+const NAME: u64 = 108;
 /// `struct user_msghdr` within `struct mmsghdr`, bytes.
 const MESSAGE: u64 = 64;
 /// Messages in one call (`UIO_MAXIOV`).
@@ -52,7 +53,8 @@ struct OwnName {
     from: u64,
     /// Of an abstract name, in bytes; 0 for a path.
     len: u64,
-    name: [u8; NAME + 4],
+    /// In words, so that zeroes are not written byte by byte.
+    name: [u64; 16],
 }
 
 /// Addresses that jobs bound.
@@ -60,9 +62,9 @@ struct OwnName {
 static OWN_NAMES: LruHashMap<OwnName, u8> = LruHashMap::with_max_entries(8192, 0);
 
 /// `connect(fd, …)` returned.
-#[inline(always)]
-pub fn connected(job: u64, task: Ptr, fd: u64) {
-    let Some(file) = syscall::descriptor(task, fd) else {
+#[inline(never)]
+pub fn connected(job: u64, fd: u64) {
+    let Some(file) = syscall::descriptor(task(), fd) else {
         // Closed by another thread in the meantime.
         return emit::lost(job, class::NET);
     };
@@ -80,24 +82,25 @@ pub fn connected(job: u64, task: Ptr, fd: u64) {
 }
 
 /// `bind(…, address, len)` returned.
-#[inline(never)]
+#[inline(always)]
 pub fn bound(job: u64, address: u64, len: u64) {
-    if let Some(name) = read(job, address, len) {
-        // A full table forgets what was not used for long: it is then a stranger's.
-        let _ = OWN_NAMES.insert(name, 0, 0);
-    }
+    known(job, address, len, 1);
 }
 
 /// `sendto(…, address, len)` returned.
 #[inline(never)]
 pub fn sent(job: u64, address: u64, len: u64) {
-    let Some(key) = read(job, address, len) else { return };
-    let own = OWN_NAMES.get_ptr_mut(key).is_some();
+    let what = known(job, address, len, 0);
+    let own = what & OWN != 0;
+    let abstract_name = what & ABSTRACT != 0;
+    if what == 0 {
+        return;
+    }
     let finding = match () {
         () if !judge::judges(job) => decision::NONE,
         () if own => decision::WITHIN,
         // What an abstract name says is all that there is to it.
-        () if key.from == 0 => decision::OUTSIDE,
+        () if abstract_name => decision::OUTSIDE,
         () => decision::NONE,
     };
     let decision = judge::settle(job, finding, false);
@@ -106,11 +109,11 @@ pub fn sent(job: u64, address: u64, len: u64) {
     record.put(offset_of!(UnixBody, own), u32::from(own));
     record.put(offset_of!(UnixBody, sock_type), u32::from(SOCK_DGRAM));
     record.put(offset_of!(UnixBody, name), 0u64);
-    let start = record.used();
     let at = address + FAMILY;
-    if key.from == 0 {
+    if abstract_name {
         record.put(unix::PLACE.at, FileObject::default());
-        let len = (key.len as u32 - 1) & 127;
+        let start = record.used();
+        let len = (veiled(len - FAMILY - 1) & 127) as u32;
         // SAFETY: the tail has room for more; the helper checks the address.
         if unsafe { bpf_probe_read_user_raw(record.tail().cast(), len, (at + 1) as *const _) } == 0
         {
@@ -119,7 +122,7 @@ pub fn sent(job: u64, address: u64, len: u64) {
         record.put(offset_of!(UnixBody, name), record.span(start, body));
     } else {
         let name = Name { at: at as Ptr, max: NAME as u32 };
-        match syscall::base(task(), AT_FDCWD as u32 as u64, name) {
+        match syscall::base(task(), u64::from(AT_FDCWD as u32), name) {
             Some(path) => {
                 object::describe(record, unix::PLACE, path, name, judge::place(job, path));
             }
@@ -173,32 +176,44 @@ fn task() -> Ptr {
     unsafe { bpf_get_current_task_btf() }.cast_const().cast()
 }
 
-/// The address of a Unix socket that has one.
-#[inline(always)]
-fn read(job: u64, address: u64, len: u64) -> Option<OwnName> {
-    if address == 0 || len <= FAMILY || len > FAMILY + NAME as u64 {
-        return None;
+/// What [`known`] answers: it is the address of a Unix socket; one that the job
+/// bound; an abstract name.
+const ADDRESS: u64 = 1;
+const OWN: u64 = 2;
+const ABSTRACT: u64 = 4;
+
+/// What is known of an address; `note`: it is the job's from now on. Out of line,
+/// so that a name is not on the stack under the walks.
+#[inline(never)]
+fn known(job: u64, address: u64, len: u64, note: u64) -> u64 {
+    if address == 0 || len <= FAMILY || len > FAMILY + NAME {
+        return 0;
     }
     // SAFETY: the helper checks the address.
     let family = unsafe { bpf_probe_read_user(address as *const u16) }.unwrap_or(0);
     if u32::from(family) != socket::AF_UNIX {
-        return None;
+        return 0;
     }
     let at = (address + FAMILY) as Ptr;
     // SAFETY: as above.
     let first = unsafe { bpf_probe_read_user(at) }.unwrap_or(0);
-    let mut name = OwnName { job, from: 0, len: 0, name: [0; NAME + 4] };
+    let mut name = OwnName { job, from: 0, len: 0, name: [0; 16] };
     let to = name.name.as_mut_ptr().cast();
     if first == 0 {
-        name.len = len - FAMILY;
+        // The mask says nothing new, but to the verifier.
+        name.len = veiled(len - FAMILY) & 127;
         // SAFETY: the helper writes no more than there is, and checks the address.
-        unsafe { bpf_probe_read_user_raw(to, (len - FAMILY) as u32, at.cast()) };
+        unsafe { bpf_probe_read_user_raw(to, name.len as u32, at.cast()) };
     } else {
-        let fs = peek_ptr(task(), &OFF_TASK_FS);
         let from = if first == b'/' { &OFF_FS_ROOT_DENTRY } else { &OFF_FS_PWD_DENTRY };
-        name.from = peek_ptr(fs, from) as u64;
+        name.from = peek_ptr(peek_ptr(task(), &OFF_TASK_FS), from) as u64;
         // SAFETY: as above.
         unsafe { bpf_probe_read_user_str(to, NAME as u32, at.cast()) };
     }
-    Some(name)
+    if note != 0 {
+        // A full table forgets what was not used for long: it is then a stranger's.
+        let _ = OWN_NAMES.insert(&name, 0, 0);
+    }
+    let own = if OWN_NAMES.get_ptr_mut(&name).is_some() { OWN } else { 0 };
+    ADDRESS | own | if first == 0 { ABSTRACT } else { 0 }
 }
