@@ -59,6 +59,8 @@ pub enum Serves {
     File,
     Exec,
     Net,
+    /// What the job reaches for that is not its own.
+    Guard,
 }
 
 /// One row.
@@ -112,6 +114,9 @@ pub const HOOKS: &[Hook] = &[
 
     row("socket_sent", T("sock_send_length"), On::TracePoint, Serves::Net, (6, 3), "data sent through a socket that was made outside the job"),
     row("socket_received", T("sock_recv_length"), On::TracePoint, Serves::Net, (6, 3), "data received through a socket that was made outside the job"),
+    row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound"),
+    row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory"),
+    row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
@@ -142,9 +147,44 @@ pub const HOOKS: &[Hook] = &[
     row("file_truncate", Lsm("file_truncate"), On::Objects, Serves::File, (6, 2), "ftruncate and O_TRUNC"),
     row("path_chmod", Lsm("path_chmod"), On::Objects, Serves::File, (5, 7), "chmod, by name or descriptor"),
     row("path_chown", Lsm("path_chown"), On::Objects, Serves::File, (5, 7), "chown, by name or descriptor"),
+
+    row("bpf", Lsm("bpf"), On::Objects, Serves::Guard, (5, 7), "bpf(2)"),
+    row("perf_event_open", Lsm("perf_event_open"), On::Objects, Serves::Guard, (5, 7), "perf_event_open(2)"),
+    row("sb_mount", Lsm("sb_mount"), On::Objects, Serves::Guard, (5, 7), "mount(2), bind mounts and remounts included"),
+    row("move_mount", Lsm("move_mount"), On::Objects, Serves::Guard, (5, 7), "a detached mount is attached, or another one moved"),
+    row("sb_remount", Lsm("sb_remount"), On::Objects, Serves::Guard, (5, 7), "the options of a file system change"),
+    row("sb_kern_mount", Lsm("sb_kern_mount"), On::Objects, Serves::Guard, (5, 7), "a file system made by fsconfig, mounted or not"),
+    row("sb_umount", Lsm("sb_umount"), On::Objects, Serves::Guard, (5, 7), "umount(2)"),
+    row("sb_pivotroot", Lsm("sb_pivotroot"), On::Objects, Serves::Guard, (5, 7), "pivot_root(2)"),
+    row("kernel_read_file", Lsm("kernel_read_file"), On::Objects, Serves::Guard, (5, 7), "modules, firmware, kernels and policies that the kernel reads from a file"),
+    row("kernel_load_data", Lsm("kernel_load_data"), On::Objects, Serves::Guard, (5, 7), "the same from memory"),
+    row("ptrace_access_check", Lsm("ptrace_access_check"), On::Objects, Serves::Guard, (5, 7), "another process is traced, or its memory or descriptors are taken"),
+    row("ptrace_traceme", Lsm("ptrace_traceme"), On::Objects, Serves::Guard, (5, 7), "a process outside the job is asked to trace"),
+    row("task_kill", Lsm("task_kill"), On::Objects, Serves::Guard, (5, 7), "a signal to a process that is not the job's"),
+    row("task_alloc", Lsm("task_alloc"), On::Lsm, Serves::Guard, (5, 7), "under `enforce`: a child in a cgroup of its parent's choice (CLONE_INTO_CGROUP)"),
+    row("capable", Lsm("capable"), On::Objects, Serves::Guard, (5, 7), "privileges over the whole machine; its name and its swap space"),
+    row("settime", Lsm("settime"), On::Objects, Serves::Guard, (5, 7), "the clock is set"),
+    row("syslog", Lsm("syslog"), On::Objects, Serves::Guard, (5, 7), "the kernel's log is cleared, read away or turned off"),
+    row("quotactl", Lsm("quotactl"), On::Objects, Serves::Guard, (5, 7), "quotas are changed"),
+    row("key_permission", Lsm("key_permission"), On::Objects, Serves::Guard, (5, 7), "a key of the kernel's key rings is used (recorded)"),
+    row("userns_create", Lsm("userns_create"), On::Objects, Serves::Guard, (6, 1), "a new user namespace (recorded)"),
+    row("ipc_permission", Lsm("ipc_permission"), On::Objects, Serves::Guard, (5, 7), "System V memory, semaphores and messages are used (recorded)"),
+    row("task_fix_setuid", Lsm("task_fix_setuid"), On::Objects, Serves::Guard, (5, 7), "another user id (recorded)"),
+    row("task_fix_setgid", Lsm("task_fix_setgid"), On::Objects, Serves::Guard, (5, 9), "another group id (recorded)"),
 ];
 
 impl Hook {
+    /// The kernel's function around a hook of the security modules: its name is
+    /// the hook's, but for a few.
+    #[must_use]
+    pub const fn function(hook: &str) -> Option<&'static str> {
+        match hook.as_bytes() {
+            b"settime" => Some("security_settime64"),
+            b"userns_create" => Some("security_create_user_ns"),
+            _ => None,
+        }
+    }
+
     /// Whether a backend attaches this row on a kernel of this version.
     #[must_use]
     pub const fn attached(&self, backend: Watches, kernel: (u8, u8)) -> bool {

@@ -12,6 +12,10 @@ pub const SLOTS_PER_CPU: u32 = 4;
 /// it opens a directory to learn its inode pointer (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;
 
+/// The job number of the canaries' effects, which prove that hooks fire: all of
+/// them go into the ring that nothing else crowds.
+pub const CANARY_JOB: u64 = u64::MAX - 1;
+
 /// Effect classes, the index of [`LostKey::class`].
 pub mod class {
     pub const FILE: u32 = 0;

@@ -92,6 +92,18 @@ macro_rules! for_each_offset {
             OFF_ADDRESS_NAME = "unix_address" "name";
             OFF_GROUP_COUNT = "sock_reuseport" "num_socks";
             OFF_GROUP_SOCKETS = "sock_reuseport" "socks";
+            OFF_TASK_NSPROXY = "task_struct" "nsproxy";
+            OFF_TASK_PTRACED = "task_struct" "ptraced";
+            OFF_TASK_PTRACE_ENTRY = "task_struct" "ptrace_entry";
+            OFF_NSPROXY_UTS = "nsproxy" "uts_ns";
+            OFF_UTS_NUMBER = "uts_namespace" "ns.inum";
+            OFF_NSPROXY_PID = "nsproxy" "pid_ns_for_children";
+            OFF_PIDNS_LEVEL = "pid_namespace" "level";
+            OFF_USERNS_LEVEL = "user_namespace" "level";
+            OFF_SB_ROOT = "super_block" "s_root";
+            OFF_CRED_UID = "cred" "uid";
+            OFF_CRED_GID = "cred" "gid";
+            OFF_IPC_ID = "kern_ipc_perm" "id";
         }
     };
 }

@@ -2,7 +2,8 @@
 //! asked (`lsm`), or one that is told afterwards (`fexit` on `security_*`).
 
 use aya_ebpf::{
-    Argument,
+    Argument, EbpfContext as _,
+    helpers::generated::bpf_get_func_ret,
     programs::{FExitContext, LsmContext},
 };
 
@@ -41,26 +42,44 @@ pub fn given<H: Hook>(ctx: &H, argument: usize) -> i32 {
     if (-4095..0).contains(&ret) { ret } else { 0 }
 }
 
+/// What the function answered that a program is told of.
+#[inline(always)]
+pub fn returned(ctx: &FExitContext) -> u64 {
+    let mut answer = 0;
+    // SAFETY: the program's own context, and a number on its stack.
+    unsafe { bpf_get_func_ret(ctx.as_ptr(), &raw mut answer) };
+    answer
+}
+
 /// Both programs of hooks: the function that is called with the context returns
 /// what the hook answers, unless something else was answered before.
+///
+/// `given _` is for hooks whose number of arguments differs between kernels. A
+/// program that is asked is only called when all before it answered 0.
 macro_rules! hooks {
-    ($($hook:literal $function:literal $lsm:ident $fexit:ident given $given:literal => $room:path;)*) => {$(
+    ($($hook:literal $function:literal $lsm:ident $fexit:ident given $given:tt => $room:path;)*) => {$(
         #[aya_ebpf::macros::lsm(hook = $hook)]
         pub fn $lsm(ctx: aya_ebpf::programs::LsmContext) -> i32 {
-            match $crate::hook::given(&ctx, $given) {
-                0 => $room(&ctx),
-                refused => refused,
-            }
+            $crate::hook::hooks!(@asked ctx $given $room)
         }
 
         #[aya_ebpf::macros::fexit(function = $function)]
         pub fn $fexit(ctx: aya_ebpf::programs::FExitContext) -> i32 {
-            if $crate::hook::given(&ctx, $given) == 0 {
+            if $crate::hook::hooks!(@allowed ctx $given) {
                 $room(&ctx);
             }
             0
         }
     )*};
+    (@asked $ctx:ident _ $room:path) => { $room(&$ctx) };
+    (@asked $ctx:ident $given:literal $room:path) => {
+        match $crate::hook::given(&$ctx, $given) {
+            0 => $room(&$ctx),
+            refused => refused,
+        }
+    };
+    (@allowed $ctx:ident _) => { $crate::hook::returned(&$ctx) == 0 };
+    (@allowed $ctx:ident $given:literal) => { $crate::hook::given(&$ctx, $given) == 0 };
 }
 pub(crate) use hooks;
 

@@ -398,7 +398,7 @@ pub fn denied(job: u64, finding: u32) -> bool {
 
 /// What is done about effects outside the job's policy.
 #[inline(always)]
-fn mode(job: u64) -> u32 {
+pub fn mode(job: u64) -> u32 {
     match scope::JOBS.get_ptr(job) {
         // SAFETY: one word, written before the job starts.
         Some(rules) => unsafe { (*rules).mode },
@@ -421,6 +421,12 @@ pub fn answer(job: u64, decision: u32, sent: bool, denies: bool) -> i32 {
 #[inline(always)]
 pub fn judges(job: u64) -> bool {
     asks(job) != asks::NOT_JUDGED
+}
+
+/// Whether the job's policy asks which programs run.
+#[inline(always)]
+pub fn asks_programs(job: u64) -> bool {
+    asks(job) & asks::PROGRAMS != 0
 }
 
 /// Whether, in this mode, what cannot be reported is to be denied.

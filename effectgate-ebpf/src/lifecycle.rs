@@ -200,14 +200,19 @@ fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
     record.submit(decision::DENIED).then_some(())
 }
 
+/// Whether something else runs than what was asked for.
+#[inline(always)]
+fn is_script(bprm: Ptr) -> bool {
+    peek::<u64>(bprm, &OFF_BPRM_FILENAME) != peek::<u64>(bprm, &OFF_BPRM_INTERP)
+}
+
 /// The script that was asked for: a script's interpreter has taken its place;
 /// `/dev/fd/N` of execveat and symbolic links are other names of the same file.
 #[inline(always)]
 fn asked_for(record: Record, bprm: Ptr) {
     const BODY: usize = size_of::<ExecBody>();
     let start = record.used();
-    let name = follow(bprm, &OFF_BPRM_FILENAME);
-    if let Some(name) = name.filter(|_| name != follow(bprm, &OFF_BPRM_INTERP)) {
+    if let Some(name) = follow(bprm, &OFF_BPRM_FILENAME).filter(|_| is_script(bprm)) {
         // SAFETY: the tail has room for PATH_MAX bytes.
         let len = unsafe {
             bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())
@@ -230,7 +235,12 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
         return Some(()); // counted there
     };
     let found = judge::program(job, path);
-    let decision = judge::settle(job, found.finding, false);
+    // The name of a script can make its interpreter what may not run.
+    let finding = match found.finding {
+        decision::WITHIN if is_script(bprm) && judge::asks_programs(job) => decision::NONE,
+        finding => finding,
+    };
+    let decision = judge::settle(job, finding, false);
     object::describe(
         record,
         Place { at: offset_of!(ExecBody, file), body: BODY },

@@ -8,8 +8,10 @@
 #![expect(internal_features, reason = "the exchange is an intrinsic")]
 #![feature(core_intrinsics)]
 
+mod calls;
 mod cgroup;
 mod emit;
+mod guard;
 mod hook;
 mod judge;
 mod kernel;
@@ -22,9 +24,9 @@ mod peer;
 mod repeat;
 mod scope;
 mod socket;
+mod socketcalls;
 mod syscall;
 mod unix;
-mod unixcall;
 mod verifier;
 mod walk;
 

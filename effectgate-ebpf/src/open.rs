@@ -2,7 +2,6 @@
 
 use core::mem::offset_of;
 
-use aya_ebpf::helpers::generated::bpf_get_current_task_btf;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, Registrar, Seen, class},
     wire::{FileBody, decision, op},
@@ -101,12 +100,10 @@ pub fn key(job: u64, op: u16, path: Path) -> Seen {
     }
 }
 
-/// The inode pointer of the program that the current task runs.
+/// The inode pointer of the program that acts.
 #[inline(always)]
 pub fn program() -> u64 {
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
-    let exe = peek_ptr(peek_ptr(task, &OFF_TASK_MM), &OFF_MM_EXE_FILE);
+    let exe = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_MM), &OFF_MM_EXE_FILE);
     peek(exe, &OFF_FILE_INODE)
 }
 
@@ -122,6 +119,10 @@ fn register(file: Ptr) {
         .and_then(|sb| read(sb, &OFF_SB_DEV));
     // SAFETY: one writer, the registrar thread; it reads after the open.
     unsafe {
+        // A directory of an overlay is opened on its layer as well.
+        if (*answer).inode != 0 {
+            return;
+        }
         *answer = Registrar {
             inode: inode as u64,
             ino: read(inode, &OFF_INODE_INO).unwrap_or(0),

@@ -3,11 +3,13 @@
 
 use aya_ebpf::{
     bindings::BPF_NOEXIST,
-    helpers::bpf_get_current_pid_tgid,
+    helpers::{bpf_get_current_pid_tgid, generated::bpf_get_current_task_btf},
     macros::map,
     maps::{Array, HashMap},
 };
 use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task};
+
+use crate::kernel::Ptr;
 
 /// Labels by thread id.
 #[map]
@@ -35,6 +37,13 @@ pub fn tid() -> u32 {
 #[inline(always)]
 pub fn pid() -> u32 {
     (bpf_get_current_pid_tgid() >> 32) as u32
+}
+
+/// The current task.
+#[inline(always)]
+pub fn task() -> Ptr {
+    // SAFETY: no arguments.
+    unsafe { bpf_get_current_task_btf() }.cast_const().cast()
 }
 
 /// The label of a task.

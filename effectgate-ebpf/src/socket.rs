@@ -15,6 +15,7 @@ use effectgate_common::{
 
 use crate::{
     emit::Record,
+    guard::{Reach, reached},
     hook::{Hook, hooks},
     judge::{self, Address},
     kernel::{
@@ -152,8 +153,18 @@ pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32, denies: b
     if seen {
         return 0;
     }
-    let detail = family << 16 | sock_type;
-    guard(job, op::SOCKET, GuardBody { value: protocol, detail, ..GuardBody::default() }, denies)
+    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
+    let decision = judge::settle(job, finding, denies);
+    let body = size_of::<GuardBody>();
+    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op::SOCKET, body) {
+        None => false,
+        Some(record) => {
+            let detail = family << 16 | sock_type;
+            record.put(0, GuardBody { value: protocol, detail, ..GuardBody::default() });
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, denies)
 }
 
 /// Reports what passes a socket that was made outside the job: who is at its
@@ -165,23 +176,7 @@ pub fn foreign(job: u64, sk: Ptr, denies: bool) -> i32 {
     }
     let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
     let detail = family << 16 | u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
-    let body = GuardBody { value: reach::SOCKET, detail, ..GuardBody::default() };
-    guard(job, op::REACHED, body, denies)
-}
-
-#[inline(always)]
-fn guard(job: u64, op: u16, body: GuardBody, denies: bool) -> i32 {
-    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
-    let decision = judge::settle(job, finding, denies);
-    let size = size_of::<GuardBody>();
-    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op, size) {
-        None => false,
-        Some(record) => {
-            record.put(0, body);
-            record.submit(decision)
-        }
-    };
-    judge::answer(job, decision, sent, denies)
+    reached(job, Reach::out(reach::SOCKET, detail), denies)
 }
 
 /// A socket that listens without having been bound gets a port at every

@@ -144,6 +144,7 @@ fn class(serves: Serves) -> &'static str {
         Serves::File => "file",
         Serves::Exec => "exec",
         Serves::Net => "net",
+        Serves::Guard => "guard",
     }
 }
 

@@ -1,18 +1,18 @@
-//! Unix sockets by the system calls of `tracepoint`: a connection leaves its
-//! other end behind, a datagram no more than the address that was written.
+//! Sockets by the system calls of `tracepoint`. A connection to a Unix socket
+//! leaves its other end behind, a datagram no more than the address that was
+//! written.
 
 use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
+    bindings::pt_regs,
     helpers::{
         bpf_probe_read_user,
-        generated::{
-            bpf_get_current_task_btf, bpf_probe_read_user as bpf_probe_read_user_raw,
-            bpf_probe_read_user_str,
-        },
+        generated::{bpf_probe_read_user as bpf_probe_read_user_raw, bpf_probe_read_user_str},
     },
-    macros::map,
+    macros::{btf_tracepoint, map},
     maps::LruHashMap,
+    programs::BtfTracePointContext,
 };
 use effectgate_common::{
     maps::class,
@@ -21,14 +21,14 @@ use effectgate_common::{
 
 use crate::{
     emit::{self, Record},
-    judge,
+    guard, judge,
     kernel::{
         OFF_FS_PWD_DENTRY, OFF_FS_ROOT_DENTRY, OFF_SOCK_TYPE, OFF_TASK_FS, OFF_UNIX_PEER, Ptr,
         peek, peek_ptr,
     },
     object::{self, Name},
     repeat::{GO_ON, STOP, repeat},
-    socket,
+    scope, socket,
     syscall::{self, AT_FDCWD},
     unix,
     verifier::veiled,
@@ -61,10 +61,67 @@ struct OwnName {
 #[map]
 static OWN_NAMES: LruHashMap<OwnName, u8> = LruHashMap::with_max_entries(8192, 0);
 
+/// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
+mod nr {
+    pub const CONNECT: u64 = 42;
+    pub const SENDTO: u64 = 44;
+    pub const SENDMSG: u64 = 46;
+    pub const BIND: u64 = 49;
+    pub const LISTEN: u64 = 50;
+    pub const SENDMMSG: u64 = 307;
+    pub const PIDFD_GETFD: u64 = 438;
+}
+
+/// `sys_exit(regs, ret)`. Beside `syscall_exit` for the verifier's sake.
+#[btf_tracepoint(function = "sys_exit")]
+pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
+    let ret: i64 = ctx.arg(1);
+    // What failed had no effect.
+    if ret < 0 {
+        return 0;
+    }
+    let Some(job) = scope::current_job() else { return 0 };
+    // The other table's numbers are reported once (`COMPAT_SYSCALL`).
+    if guard::call().compat {
+        return 0;
+    }
+    let regs: *const pt_regs = ctx.arg(0);
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    let (number, [a, b, c, e, f]) = unsafe {
+        let regs = &*regs;
+        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r8, regs.r9])
+    };
+    match number {
+        nr::CONNECT => connected(job, a),
+        nr::BIND => bound(job, b, c),
+        nr::SENDTO => sent(job, e, f),
+        nr::SENDMSG => sent_message(job, b),
+        nr::SENDMMSG => sent_messages(job, b, ret as u64),
+        nr::LISTEN => {
+            if let Some(sk) = behind(a) {
+                socket::listened(job, sk);
+            }
+        }
+        nr::PIDFD_GETFD => {
+            if let Some(sk) = behind(ret as u64) {
+                socket::foreign(job, sk, false);
+            }
+        }
+        _ => {}
+    }
+    0
+}
+
+/// The socket of a descriptor.
+#[inline(always)]
+fn behind(fd: u64) -> Option<Ptr> {
+    syscall::descriptor(scope::task(), fd).and_then(socket::of)
+}
+
 /// `connect(fd, …)` returned.
-#[inline(never)]
-pub fn connected(job: u64, fd: u64) {
-    let Some(file) = syscall::descriptor(task(), fd) else {
+#[inline(always)]
+fn connected(job: u64, fd: u64) {
+    let Some(file) = syscall::descriptor(scope::task(), fd) else {
         // Closed by another thread in the meantime.
         return emit::lost(job, class::NET);
     };
@@ -83,13 +140,13 @@ pub fn connected(job: u64, fd: u64) {
 
 /// `bind(…, address, len)` returned.
 #[inline(always)]
-pub fn bound(job: u64, address: u64, len: u64) {
+fn bound(job: u64, address: u64, len: u64) {
     known(job, address, len, 1);
 }
 
 /// `sendto(…, address, len)` returned.
 #[inline(never)]
-pub fn sent(job: u64, address: u64, len: u64) {
+fn sent(job: u64, address: u64, len: u64) {
     let what = known(job, address, len, 0);
     let own = what & OWN != 0;
     let abstract_name = what & ABSTRACT != 0;
@@ -122,7 +179,7 @@ pub fn sent(job: u64, address: u64, len: u64) {
         record.put(offset_of!(UnixBody, name), record.span(start, body));
     } else {
         let name = Name { at: at as Ptr, max: NAME as u32 };
-        match syscall::base(task(), u64::from(AT_FDCWD as u32), name) {
+        match syscall::base(scope::task(), u64::from(AT_FDCWD as u32), name) {
             Some(path) => {
                 object::describe(record, unix::PLACE, path, name, judge::place(job, path));
             }
@@ -134,7 +191,7 @@ pub fn sent(job: u64, address: u64, len: u64) {
 
 /// `sendmsg(…, message)` returned.
 #[inline(always)]
-pub fn sent_message(job: u64, message: u64) {
+fn sent_message(job: u64, message: u64) {
     if let Some((address, len)) = addressed(message) {
         sent(job, address, len);
     }
@@ -148,7 +205,7 @@ struct Messages {
 
 /// `sendmmsg(…, messages)` returned that it sent `count`.
 #[inline(always)]
-pub fn sent_messages(job: u64, messages: u64, count: u64) {
+fn sent_messages(job: u64, messages: u64, count: u64) {
     repeat(MESSAGES, message, &mut Messages { job, at: messages, count });
 }
 
@@ -168,12 +225,6 @@ fn addressed(message: u64) -> Option<(u64, u64)> {
     // SAFETY: the helper checks the address.
     let [address, len] = unsafe { bpf_probe_read_user(message as *const [u64; 2]) }.ok()?;
     Some((address, len & 0xffff_ffff))
-}
-
-#[inline(always)]
-fn task() -> Ptr {
-    // SAFETY: no arguments.
-    unsafe { bpf_get_current_task_btf() }.cast_const().cast()
 }
 
 /// What [`known`] answers: it is the address of a Unix socket; one that the job
@@ -206,7 +257,7 @@ fn known(job: u64, address: u64, len: u64, note: u64) -> u64 {
         unsafe { bpf_probe_read_user_raw(to, name.len as u32, at.cast()) };
     } else {
         let from = if first == b'/' { &OFF_FS_ROOT_DENTRY } else { &OFF_FS_PWD_DENTRY };
-        name.from = peek_ptr(peek_ptr(task(), &OFF_TASK_FS), from) as u64;
+        name.from = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_FS), from) as u64;
         // SAFETY: as above.
         unsafe { bpf_probe_read_user_str(to, NAME as u32, at.cast()) };
     }
