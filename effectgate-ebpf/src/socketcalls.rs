@@ -97,11 +97,7 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         nr::SENDTO => sent(job, e, f),
         nr::SENDMSG => sent_message(job, b),
         nr::SENDMMSG => sent_messages(job, b, ret as u64),
-        nr::LISTEN => {
-            if let Some(sk) = behind(a) {
-                socket::listened(job, sk);
-            }
-        }
+        nr::LISTEN => listened(job, a),
         nr::PIDFD_GETFD => {
             if let Some(sk) = behind(ret as u64) {
                 socket::foreign(job, sk, false);
@@ -118,8 +114,18 @@ fn behind(fd: u64) -> Option<Ptr> {
     syscall::descriptor(scope::task(), fd).and_then(socket::of)
 }
 
-/// `connect(fd, …)` returned.
-#[inline(always)]
+/// `listen(fd, …)` returned.
+#[inline(never)]
+fn listened(job: u64, fd: u64) {
+    if let Some(sk) = behind(fd) {
+        socket::listened(job, sk);
+    }
+}
+
+/// `connect(fd, …)` returned. Out of line, and so are the others with large
+/// values: up to 6.12, 512 bytes of stack are all that a program and what it
+/// calls have together.
+#[inline(never)]
 fn connected(job: u64, fd: u64) {
     let Some(file) = syscall::descriptor(scope::task(), fd) else {
         // Closed by another thread in the meantime.
