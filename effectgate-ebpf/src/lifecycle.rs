@@ -23,6 +23,7 @@ use crate::{
     cgroup,
     emit::{self, Record},
     hook::gates,
+    ioctl,
     judge::{self, Found},
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
@@ -113,6 +114,7 @@ fn exited(task: Ptr) -> Option<()> {
     let job = scope::label(tid)?.job;
     let _ = scope::TASKS.remove(tid);
     lsm::forget(tid);
+    ioctl::forget(tid);
     // Threads that still live; this one is not among them any more.
     let live: u32 = follow(task, &OFF_TASK_SIGNAL).and_then(|s| read(s, &OFF_SIGNAL_LIVE))?;
     if live != 0 || job == REGISTRAR_JOB {
