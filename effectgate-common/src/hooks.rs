@@ -125,6 +125,7 @@ pub const HOOKS: &[Hook] = &[
     row("socket_listen", Lsm("socket_listen"), On::Objects, Serves::Net, (5, 7), "a socket that listens without having been bound: at every address, on a port that the kernel chooses"),
     row("socket_sendmsg", Lsm("socket_sendmsg"), On::Objects, Serves::Net, (5, 7), "data sent through a socket that was made outside the job"),
     row("socket_recvmsg", Lsm("socket_recvmsg"), On::Objects, Serves::Net, (5, 7), "data received through a socket that was made outside the job"),
+    row("socket_setsockopt", Lsm("socket_setsockopt"), On::Objects, Serves::Net, (5, 7), "a source route: packets that go to another address than the one that was judged"),
     row("socket_handed", Lsm("file_receive"), On::Objects, Serves::Net, (5, 7), "a socket that was made outside the job, received from another process or taken from it"),
     row("unix_stream_connect", Lsm("unix_stream_connect"), On::Objects, Serves::Net, (5, 7), "a connection to a Unix socket"),
     row("unix_may_send", Lsm("unix_may_send"), On::Objects, Serves::Net, (5, 7), "a datagram to a Unix socket"),

@@ -27,6 +27,7 @@ mod open;
 mod overlay;
 mod peer;
 mod repeat;
+mod route;
 mod scope;
 mod socket;
 mod socketcalls;

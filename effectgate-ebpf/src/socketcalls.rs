@@ -28,7 +28,7 @@ use crate::{
     },
     object::{self, Name},
     repeat::{GO_ON, STOP, repeat},
-    scope, socket,
+    route, scope, socket,
     syscall::{self, AT_FDCWD},
     unix,
     verifier::veiled,
@@ -41,6 +41,8 @@ const FAMILY: u64 = 2;
 const NAME: u64 = 108;
 /// `struct user_msghdr` within `struct mmsghdr`, bytes.
 const MESSAGE: u64 = 64;
+/// Where `msg_control` and `msg_controllen` lie in `struct user_msghdr`.
+const CONTROL: u64 = 32;
 /// Messages in one call (`UIO_MAXIOV`).
 const MESSAGES: u32 = 1024;
 
@@ -68,6 +70,7 @@ mod nr {
     pub const SENDMSG: u64 = 46;
     pub const BIND: u64 = 49;
     pub const LISTEN: u64 = 50;
+    pub const SETSOCKOPT: u64 = 54;
     pub const SENDMMSG: u64 = 307;
     pub const PIDFD_GETFD: u64 = 438;
 }
@@ -95,8 +98,9 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         nr::CONNECT => connected(job, a),
         nr::BIND => bound(job, b, c),
         nr::SENDTO => sent(job, e, f),
-        nr::SENDMSG => sent_message(job, b),
-        nr::SENDMMSG => sent_messages(job, b, ret as u64),
+        nr::SENDMSG => sent_message(job, a, b),
+        nr::SENDMMSG => sent_messages(job, a, b, ret as u64),
+        nr::SETSOCKOPT if route::is_route(b as u32, c as u32) => routed(job, a),
         nr::LISTEN => listened(job, a),
         nr::PIDFD_GETFD => {
             if let Some(sk) = behind(ret as u64) {
@@ -195,9 +199,23 @@ fn sent(job: u64, address: u64, len: u64) {
     record.submit(decision);
 }
 
-/// `sendmsg(…, message)` returned.
+/// The packets of a socket go another way.
 #[inline(always)]
-fn sent_message(job: u64, message: u64) {
+fn routed(job: u64, fd: u64) {
+    if let Some(sk) = behind(fd) {
+        socket::unseen(job, sk, false);
+    }
+}
+
+/// `sendmsg(fd, message)` returned.
+#[inline(always)]
+fn sent_message(job: u64, fd: u64, message: u64) {
+    let control = message.wrapping_add(CONTROL) as *const [u64; 2];
+    // SAFETY: the helper checks the address.
+    let [at, len] = unsafe { bpf_probe_read_user(control) }.unwrap_or([0, 0]);
+    if route::has_route_in_user(at, len) {
+        routed(job, fd);
+    }
     if let Some((address, len)) = addressed(message) {
         sent(job, address, len);
     }
@@ -205,14 +223,15 @@ fn sent_message(job: u64, message: u64) {
 
 struct Messages {
     job: u64,
+    fd: u64,
     at: u64,
     count: u64,
 }
 
-/// `sendmmsg(…, messages)` returned that it sent `count`.
+/// `sendmmsg(fd, messages)` returned that it sent `count`.
 #[inline(always)]
-fn sent_messages(job: u64, messages: u64, count: u64) {
-    repeat(MESSAGES, message, &mut Messages { job, at: messages, count });
+fn sent_messages(job: u64, fd: u64, messages: u64, count: u64) {
+    repeat(MESSAGES, message, &mut Messages { job, fd, at: messages, count });
 }
 
 extern "C" fn message(index: u64, messages: *mut Messages) -> i64 {
@@ -221,7 +240,7 @@ extern "C" fn message(index: u64, messages: *mut Messages) -> i64 {
     if index >= messages.count {
         return STOP;
     }
-    sent_message(messages.job, messages.at.wrapping_add(index * MESSAGE));
+    sent_message(messages.job, messages.fd, messages.at.wrapping_add(index * MESSAGE));
     GO_ON
 }
 
