@@ -11,6 +11,7 @@
 //! job that the envelope lists or does not; `{trigger}` is the acting program.
 mod always;
 mod case;
+mod denied;
 mod games;
 mod left;
 mod listeners;
@@ -21,6 +22,7 @@ mod recorded;
 mod smoke;
 mod sockets;
 mod stage;
+mod unix;
 mod watcher;
 
 use effectgate_common::hooks::HOOKS;
@@ -274,7 +276,9 @@ fn every_effect_happens_unwatched() {
 #[test]
 fn every_hook_has_a_case() {
     let named = || {
-        CASES.iter().flat_map(|(_, case)| case.hooks).chain(sockets::HOOKS).chain(reached::HOOKS)
+        let cases = CASES.iter().flat_map(|(_, case)| case.hooks);
+        let rooms = [sockets::HOOKS, reached::HOOKS, unix::HOOKS, denied::HOOKS, listeners::HOOKS];
+        cases.chain(rooms.into_iter().flatten())
     };
     for hook in HOOKS {
         assert!(named().any(|name| *name == hook.program), "{} has no case", hook.program);
