@@ -204,6 +204,12 @@ pub fn is_layers(file: Ptr) -> bool {
 /// only when it is none of the job's to run: it is mapped with every program.
 #[inline(always)]
 fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
+    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
+    // Memory, and what else has no name, holds nothing of others.
+    if peek::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0 {
+        note(job, inode, false);
+        return 0;
+    }
     if !judge::judges(job) {
         return 0;
     }
@@ -216,7 +222,6 @@ fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
     if !write {
         return 0;
     }
-    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
     let found = judge::file(job, path, op::WRITE, judge::EXISTS);
     if found.finding == decision::WITHIN {
         note(job, inode, true);
