@@ -22,6 +22,8 @@ pub enum SockAddr {
     Connect6,
     SendMsg4,
     SendMsg6,
+    Bind4,
+    Bind6,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,16 +107,26 @@ pub const HOOKS: &[Hook] = &[
     row("connect6", A(SockAddr::Connect6), On::Every, Serves::Net, (4, 17), "IPv6 connect"),
     row("sendmsg4", A(SockAddr::SendMsg4), On::Every, Serves::Net, (4, 18), "unconnected IPv4 sendto, sendmsg, sendmmsg"),
     row("sendmsg6", A(SockAddr::SendMsg6), On::Every, Serves::Net, (4, 18), "unconnected IPv6 sendto, sendmsg, sendmmsg"),
+    row("before_bind4", A(SockAddr::Bind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, refused before a port is taken"),
+    row("before_bind6", A(SockAddr::Bind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, refused before a port is taken"),
     row("bind4", S(Sock::PostBind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, with the port that the kernel gave"),
     row("bind6", S(Sock::PostBind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, with the port that the kernel gave"),
 
     row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory"),
     row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
+    row("socket_sent", T("sock_send_length"), On::TracePoint, Serves::Net, (6, 3), "data sent through a socket that was made outside the job"),
+    row("socket_received", T("sock_recv_length"), On::TracePoint, Serves::Net, (6, 3), "data received through a socket that was made outside the job"),
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
     row("bprm_creds_from_file", Lsm("bprm_creds_from_file"), On::Lsm, Serves::Exec, (5, 8), "a program is kept from running before the old one is gone"),
     row("socket_create", Lsm("socket_create"), On::Objects, Serves::Net, (5, 7), "a socket whose traffic the cgroup hooks do not see: raw, packet, other protocols"),
+    row("socket_listen", Lsm("socket_listen"), On::Objects, Serves::Net, (5, 7), "a socket that listens without having been bound: at every address, on a port that the kernel chooses"),
+    row("socket_sendmsg", Lsm("socket_sendmsg"), On::Objects, Serves::Net, (5, 7), "data sent through a socket that was made outside the job"),
+    row("socket_recvmsg", Lsm("socket_recvmsg"), On::Objects, Serves::Net, (5, 7), "data received through a socket that was made outside the job"),
+    row("socket_handed", Lsm("file_receive"), On::Objects, Serves::Net, (5, 7), "a socket that was made outside the job, received from another process or taken from it"),
+    row("unix_stream_connect", Lsm("unix_stream_connect"), On::Objects, Serves::Net, (5, 7), "a connection to a Unix socket"),
+    row("unix_may_send", Lsm("unix_may_send"), On::Objects, Serves::Net, (5, 7), "a datagram to a Unix socket"),
     row("path_mknod", Lsm("path_mknod"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_mkdir", Lsm("path_mkdir"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),
     row("path_symlink", Lsm("path_symlink"), On::Objects, Serves::File, (5, 7), "the mount for the creation that follows"),

@@ -12,6 +12,10 @@ pub const SLOTS_PER_CPU: u32 = 4;
 /// it opens a directory to learn its inode pointer (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;
 
+/// The job number of the canaries' effects, which prove that hooks fire: all of
+/// them go into the ring that nothing else crowds.
+pub const CANARY_JOB: u64 = u64::MAX - 1;
+
 /// Effect classes, the index of [`LostKey::class`].
 pub mod class {
     pub const FILE: u32 = 0;
@@ -162,6 +166,18 @@ pub struct Seen {
     pub op: u32,
 }
 
+/// Key of `OWN_SOCKETS`: a socket that is a job's although it was made elsewhere.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct OwnSocket {
+    pub job: u64,
+    /// The pointer to its `struct sock`, or to the `struct unix_address` that it
+    /// shares with the socket by which it was accepted.
+    pub what: u64,
+}
+
 /// Key of `LOST`, whose values count records that did not fit the ring, and of
 /// `REPEATED`, whose values count effects that were seen before.
 #[repr(C)]
@@ -215,6 +231,7 @@ const _: () = {
     assert!(size_of::<Terminal>() == 16);
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
+    assert!(size_of::<OwnSocket>() == 16);
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);

@@ -99,6 +99,22 @@ macro_rules! for_each_offset {
             OFF_CRED_UID = "cred" "uid";
             OFF_CRED_GID = "cred" "gid";
             OFF_IPC_ID = "kern_ipc_perm" "id";
+            OFF_SOCK_CGROUP = "sock" "sk_cgrp_data.cgroup";
+            OFF_SOCK_GROUP = "sock" "sk_reuseport_cb";
+            OFF_SOCK_FAMILY = "sock" "__sk_common.skc_family";
+            OFF_SOCK_PORT = "sock" "__sk_common.skc_num";
+            OFF_SOCK_TYPE = "sock" "sk_type";
+            OFF_SOCK_PROTOCOL = "sock" "sk_protocol";
+            OFF_SOCKET_SOCK = "socket" "sk";
+            OFF_FILE_PRIVATE = "file" "private_data";
+            OFF_UNIX_ADDRESS = "unix_sock" "addr";
+            OFF_UNIX_PATH_MNT = "unix_sock" "path.mnt";
+            OFF_UNIX_PATH_DENTRY = "unix_sock" "path.dentry";
+            OFF_UNIX_PEER = "unix_sock" "peer";
+            OFF_ADDRESS_LEN = "unix_address" "len";
+            OFF_ADDRESS_NAME = "unix_address" "name";
+            OFF_GROUP_COUNT = "sock_reuseport" "num_socks";
+            OFF_GROUP_SOCKETS = "sock_reuseport" "socks";
         }
     };
 }

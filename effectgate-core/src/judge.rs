@@ -4,6 +4,7 @@ mod env;
 mod exec;
 mod file;
 mod guard;
+mod kernel;
 mod limit;
 mod net;
 mod read;
@@ -16,6 +17,7 @@ pub use exec::{ExecJudgement, exec};
 pub use file::file;
 pub(crate) use file::is_device;
 pub use guard::guard;
+pub use kernel::{KernelTables, KnownFile, KnownHost, RootGrant};
 pub use limit::limit;
 pub use net::{NetJudgement, Peer, net, unix};
 pub(crate) use tables::ancestors;
@@ -108,6 +110,8 @@ pub enum Doubt {
     Disagreement,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
+    #[error("the observer killed it for a violation: what it would still have done is not known")]
+    Killed,
     #[error("the job was stopped from outside before it ended: {0}")]
     Stopped(String),
 }

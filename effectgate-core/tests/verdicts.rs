@@ -77,6 +77,8 @@ fn what_may_have_gone_unseen_leaves_it_open() {
         (event(What::Guard(Guard::Unknown { kind: 1, op: 2 })), "unknown kind"),
         (note(Notice::CanaryFailed { why: "silence".into() }), "silence"),
         (note(Notice::Stopped { why: "time limit".into() }), "time limit"),
+        (note(Notice::Killed { pid: None, violation: 3 }), "killed it for a violation"),
+        (note(Notice::Killed { pid: Some(9), violation: 3 }), "killed it for a violation"),
     ] {
         let open = verdict(vec![input.clone()]);
         assert_eq!(open.verdict, Outcome::Indeterminate, "{reason}");
@@ -185,6 +187,15 @@ fn no_mode_claims_more_than_was_done() {
         let (lines, _) = job(started, vec![outside(), inside()]);
         let decisions = [lines[3].decision, lines[4].decision];
         assert_eq!(decisions, [Decision::Recorded, Decision::Allowed], "{mode:?} {backend:?}");
+        let denied = json(&lines[0])["object"].get("denied").cloned();
+        let want = match (mode, backend) {
+            (Mode::Observe, _) => None,
+            (Mode::Enforce, Backend::Lsm) => {
+                Some(serde_json::json!(["file", "exec", "net", "guard"]))
+            }
+            (Mode::Kill | Mode::Enforce, _) => Some(serde_json::json!(["net"])),
+        };
+        assert_eq!(denied, want, "{mode:?} {backend:?}");
     }
 }
 

@@ -24,7 +24,7 @@ use zerocopy::IntoBytes;
 
 use crate::kernel::offset;
 use effectgate_common::{
-    maps::{LostKey, SLOTS_PER_CPU, Seen},
+    maps::{CANARY_JOB, LostKey, SLOTS_PER_CPU, Seen},
     wire::{
         ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span,
         UnixBody, decision, kind,
@@ -242,7 +242,8 @@ impl Record {
             (*header).decision = decision;
             let job = (*header).job;
             (*header).seq = number(job);
-            let bulk = (*header).kind == kind::FILE && decision <= decision::WITHIN;
+            let bulk =
+                (*header).kind == kind::FILE && decision <= decision::WITHIN && job != CANARY_JOB;
             let sent = output(if bulk { ring(&BULK) } else { ring(&CRITICAL) }, buffer, len);
             if !sent {
                 lost(job, self.class);

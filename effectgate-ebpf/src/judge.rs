@@ -223,12 +223,8 @@ pub fn program(job: u64, path: Path) -> Found {
 fn judge_program(job: u64, dentry: Ptr) -> u64 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -302,12 +298,12 @@ const UDP: u32 = 17;
 
 impl Address {
     #[inline(always)]
-    fn is_ipv4(&self) -> bool {
+    pub fn is_ipv4(&self) -> bool {
         self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
     }
 
     #[inline(always)]
-    fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let [a, b, c, d] = self.words;
         if self.is_ipv4() {
             return d & 0xff == 127;
@@ -316,9 +312,15 @@ impl Address {
     }
 
     #[inline(always)]
-    fn is_unspecified(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         let [a, b, c, d] = self.words;
         d == 0 && (self.is_ipv4() || a | b | c == 0)
+    }
+
+    /// What is sent there is for every socket that is bound to its port.
+    #[inline(always)]
+    pub fn is_broadcast(&self) -> bool {
+        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
     }
 
     /// The four keys are all that a list of hosts can say of it.
@@ -360,12 +362,8 @@ pub fn cuts_off(job: u64) -> bool {
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
     let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key = FileKey {
-        job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
-        reserved: 0,
-    };
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,
@@ -428,6 +426,12 @@ pub fn answer(job: u64, decision: u32, sent: bool, denies: bool) -> i32 {
 #[inline(always)]
 pub fn judges(job: u64) -> bool {
     asks(job) != asks::NOT_JUDGED
+}
+
+/// Whether the job's policy asks which programs run.
+#[inline(always)]
+pub fn asks_programs(job: u64) -> bool {
+    asks(job) & asks::PROGRAMS != 0
 }
 
 /// Whether, in this mode, what cannot be reported is to be denied.

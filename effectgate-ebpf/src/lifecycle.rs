@@ -36,7 +36,7 @@ use crate::{
     object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
-    scope,
+    scope, socket,
     syscall::{CLONE_NEWNS, guard},
 };
 
@@ -192,11 +192,20 @@ fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
     let place = Place { at: offset_of!(ExecBody, file), body: BODY };
     object::describe(record, place, path, object::NO_NAME, found);
     asked_for(record, bprm);
-    record.put(offset_of!(ExecBody, start), peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START));
+    record.put(
+        offset_of!(ExecBody, start),
+        peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START),
+    );
     record.put(offset_of!(ExecBody, argv_len), 0u64);
     record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
     record.put(offset_of!(ExecBody, reserved), 0u32);
     record.submit(decision::DENIED).then_some(())
+}
+
+/// Whether something else runs than what was asked for.
+#[inline(always)]
+fn is_script(bprm: Ptr) -> bool {
+    peek::<u64>(bprm, &OFF_BPRM_FILENAME) != peek::<u64>(bprm, &OFF_BPRM_INTERP)
 }
 
 /// The script that was asked for: a script's interpreter has taken its place;
@@ -205,8 +214,7 @@ fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
 fn asked_for(record: Record, bprm: Ptr) {
     const BODY: usize = size_of::<ExecBody>();
     let start = record.used();
-    let name = follow(bprm, &OFF_BPRM_FILENAME);
-    if let Some(name) = name.filter(|_| name != follow(bprm, &OFF_BPRM_INTERP)) {
+    if let Some(name) = follow(bprm, &OFF_BPRM_FILENAME).filter(|_| is_script(bprm)) {
         // SAFETY: the tail has room for PATH_MAX bytes.
         let len = unsafe {
             bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())
@@ -229,7 +237,12 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
         return Some(()); // counted there
     };
     let found = judge::program(job, path);
-    let decision = judge::settle(job, found.finding, false);
+    // The name of a script can make its interpreter what may not run.
+    let finding = match found.finding {
+        decision::WITHIN if is_script(bprm) && judge::asks_programs(job) => decision::NONE,
+        finding => finding,
+    };
+    let decision = judge::settle(job, finding, false);
     object::describe(
         record,
         Place { at: offset_of!(ExecBody, file), body: BODY },
@@ -391,6 +404,9 @@ fn moved(job: u64, op: u16, task: Ptr) {
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );
+    if op == op::ENTERED {
+        socket::hand_over(task, job);
+    }
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };

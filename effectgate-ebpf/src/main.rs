@@ -25,10 +25,13 @@ mod net;
 mod object;
 mod open;
 mod overlay;
+mod peer;
 mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod unix;
+mod unixcall;
 mod verifier;
 mod walk;
 

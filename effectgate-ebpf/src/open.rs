@@ -145,6 +145,10 @@ fn register(file: Ptr) {
     }
     // SAFETY: one writer, the registrar thread; it reads after the open.
     unsafe {
+        // A directory of an overlay is opened on its layer as well.
+        if (*answer).inode != 0 {
+            return;
+        }
         *answer = Registrar {
             inode: inode as u64,
             ino: read(inode, &OFF_INODE_INO).unwrap_or(0),

@@ -9,7 +9,7 @@ use crate::input::{Bytes, Device, FileObject, Found, Root, RootMatch, Started};
 use crate::judge::Rule;
 use crate::judge::file::PROC;
 use crate::path::{OF_KERNEL, contains};
-use crate::policy::{HostName, Key, Policy, Rights, RootRule};
+use crate::policy::{Entry, Host, HostName, Key, Policy, Rights, RootRule};
 use crate::time;
 
 /// A job's start, and its tables.
@@ -44,7 +44,7 @@ pub(super) struct Place {
     /// Index in the job's roots.
     at: usize,
     /// The first root of the same path: records know roots by their paths.
-    first: u32,
+    pub first: u32,
     pub rights: Rights,
     pub tmpdir: bool,
     pub cited: Cited,
@@ -114,6 +114,14 @@ impl Tables {
         self.hosts.get(&address).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Every address that the policy's hosts mean, with each entry that means it.
+    pub(super) fn all_hosts(&self) -> impl Iterator<Item = (IpAddr, &Entry<Host>)> {
+        let entries = self.started.policy.hosts.entries();
+        self.hosts.iter().flat_map(move |(address, indices)| {
+            indices.iter().filter_map(move |index| Some((*address, entries.get(*index)?)))
+        })
+    }
+
     /// The entries of the policy's programs that mean this file.
     pub(super) fn programs(&self, file: &FileObject) -> &[usize] {
         let by_file = self.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
@@ -181,14 +189,17 @@ pub fn is_kernel_file(entry: &RootRule) -> bool {
     !entry.rights.write && !entry.rights.exec && below
 }
 
-/// Whether a path lies where it says: `s_magic` of include/uapi/linux/magic.h.
+/// `SYSFS_MAGIC`, include/uapi/linux/magic.h.
+const SYSFS: u64 = 0x6265_6572;
+/// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC`, of the same file.
+const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
+
+/// Whether a path lies where it says, by its file system's `s_magic`.
 fn is_of_kernel(path: &[u8], magic: u64) -> bool {
-    const SYSFS: u64 = 0x6265_6572;
-    const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
     match magic {
-        PROC => path.starts_with(b"/proc/"),
-        SYSFS => path.starts_with(b"/sys/"),
-        _ => CGROUPS.contains(&magic) && path.starts_with(b"/sys/fs/cgroup"),
+        PROC => contains("/proc", path),
+        SYSFS => contains("/sys", path),
+        _ => CGROUPS.contains(&magic) && contains("/sys/fs/cgroup", path),
     }
 }
 

@@ -93,6 +93,10 @@ pub(crate) fn opening(started: &Started) -> Value {
     if started.judged {
         object["judged"] = true.into();
     }
+    let denied = started.mode.denies(started.backend);
+    if !denied.is_empty() {
+        object["denied"] = json!(denied);
+    }
     if !started.sockets.is_empty() {
         object["sockets"] = started.sockets.iter().map(socket).collect();
     }
@@ -234,6 +238,14 @@ pub(crate) fn notice(notice: &Notice, bound: Option<u64>) -> Value {
         Notice::Stopped { why } => {
             json!({ "what": "the job was stopped from outside", "why": why })
         }
+        Notice::Killed { pid, violation } => json!({
+            "what": match pid {
+                Some(_) => "a process was killed for a violation",
+                None => "the job was killed for a violation",
+            },
+            "pid": pid,
+            "violation": number(*violation),
+        }),
         Notice::CanaryFailed { why } => json!({ "what": "the canary failed", "why": why }),
         Notice::Repeated { counts: all } => json!({
             "what": "effects inside the policy that were seen before happened again",

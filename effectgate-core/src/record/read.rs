@@ -172,6 +172,13 @@ fn guard(
         GuardAction::Stopped => {
             Said::ByDaemon(notice(Notice::Stopped { why: object.string("why")? }))
         }
+        GuardAction::Killed => Said::ByDaemon(notice(Notice::Killed {
+            pid: match object.value("pid")? {
+                Value::Null => None,
+                _ => Some(object.small("pid")?),
+            },
+            violation: object.number("violation")?,
+        })),
         GuardAction::CanaryFailed => {
             Said::ByDaemon(notice(Notice::CanaryFailed { why: object.string("why")? }))
         }

@@ -21,7 +21,11 @@ pub fn input(input: &mut Input) {
             *why = String::from_utf8_lossy(&text(why.as_bytes())).into_owned();
         }
         Input::Notice {
-            notice: Notice::Leftovers { .. } | Notice::Repeated { .. } | Notice::Limit { .. },
+            notice:
+                Notice::Leftovers { .. }
+                | Notice::Killed { .. }
+                | Notice::Repeated { .. }
+                | Notice::Limit { .. },
             ..
         }
         | Input::Canary { .. }

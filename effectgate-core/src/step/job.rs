@@ -204,6 +204,8 @@ impl Job {
             Notice::Stopped { why } => {
                 observer(Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())))
             }
+            // Nor that, by a policy under which it would have lived on.
+            Notice::Killed { .. } => observer(Finding::RecordedWithDoubt(Doubt::Killed)),
             Notice::CanaryFailed { why } => {
                 observer(Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone())))
             }

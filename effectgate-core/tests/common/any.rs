@@ -174,6 +174,8 @@ pub fn any_input() -> impl Strategy<Value = Input> {
                 any::<String>().prop_map(|why| Notice::Stopped { why }),
                 planted().prop_map(|why| Notice::Stopped { why }),
                 any::<String>().prop_map(|why| Notice::CanaryFailed { why }),
+                (prop::option::of(any::<u32>()), any::<u64>())
+                    .prop_map(|(pid, violation)| Notice::Killed { pid, violation }),
                 prop::collection::vec((prop::sample::select(Class::ALL), any::<u64>()), 0..4)
                     .prop_map(|counts| Notice::Repeated { counts }),
             ]

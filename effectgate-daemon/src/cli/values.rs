@@ -47,8 +47,11 @@ impl Wanted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
+    /// It is recorded
     Observe,
+    /// The job is killed; connections are denied
     Kill,
+    /// It is denied before it happens (lsm; elsewhere connections only)
     Enforce,
 }
 

@@ -38,7 +38,7 @@ impl Work {
         self.losses(id);
         self.repeats(id);
         for notice in notices {
-            self.step(Input::Notice { job: id, ts: self.now(), notice });
+            self.note(id, notice);
         }
         let verdict = self.step(Input::Finished { job: id, ts: self.now(), exit });
         let job = self.forget(id).context("the job was just there")?;

@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
     input::{Event, Input, JobId, Limited, Started, What},
+    judge::Tables,
     policy::OnLoss,
 };
 
@@ -58,7 +59,9 @@ impl Work {
             );
         }
         let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
+        self.roots.keep_from(&mut self.kernel, id, &found.private)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
+        let sockets = self.roots.hold_sockets(&mut self.kernel, id, found.sockets)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
         }
@@ -76,6 +79,7 @@ impl Work {
                 policy: spec.policy.id.clone(),
                 cgroup: spec.cgroup.clone(),
                 cgroup_id,
+                mode: spec.mode,
                 started: ts,
                 evidence: None,
                 reported: Vec::new(),
@@ -85,6 +89,7 @@ impl Work {
                 failed: None,
                 bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
                 launched: None,
+                mode: spec.mode,
                 kills_on_loss: spec
                     .policy
                     .agent
@@ -114,7 +119,7 @@ impl Work {
             home: spec.home.map(bytes),
             roots,
             binaries,
-            sockets: Vec::new(),
+            sockets,
             digests_hold: true,
             own,
             hosts: found.hosts,
@@ -123,7 +128,7 @@ impl Work {
             env: Vec::new(),
             processes: Vec::new(),
         };
-        let tables = tables::compile(&started);
+        let tables = Tables::new(started.clone()).for_kernel();
         self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables)?);
         let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
         if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {

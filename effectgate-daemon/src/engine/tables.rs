@@ -6,7 +6,8 @@ use anyhow::Result;
 use effectgate_common::maps::{self, asks, meant, mode, right};
 use effectgate_core::{
     input::{Device, JobId, Mode, Started},
-    policy::{HostName, OnLoss},
+    judge::{KernelTables, KnownFile, RootGrant},
+    policy::OnLoss,
 };
 
 use super::roots::warn;
@@ -77,7 +78,7 @@ impl Held {
 /// When there are too many jobs.
 pub fn judge(kernel: &mut Kernel, started: &Started, tables: &KernelTables) -> Result<()> {
     let agent = started.policy.agent.as_ref();
-    let denies = agent.is_some_and(|agent| false && agent.on_loss == OnLoss::Kill);
+    let denies = agent.is_some_and(|agent| agent.on_loss == OnLoss::Deny);
     let loss = if denies { asks::DENY_ON_LOSS } else { 0 };
     kernel.judge(started.job, number(started.mode), asked(tables) | loss)
 }
@@ -122,33 +123,4 @@ fn mapped(address: IpAddr) -> [u8; 16] {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
         IpAddr::V6(address) => address.octets(),
     }
-}
-
-#[derive(Debug, Default)]
-pub struct KernelTables { pub reads: bool, pub programs: bool, pub grants: Vec<RootGrant>, pub files: Vec<KnownFile>, pub terminals: Vec<Device>, pub hosts: Vec<KnownHost> }
-#[derive(Debug, Default, Clone, Copy)]
-pub struct RootGrant { pub root: u32, pub read: bool, pub write: bool, pub exec: bool, pub named: bool }
-#[derive(Debug, Default, Clone, Copy)]
-pub struct KnownFile { pub dev: Device, pub ino: u64, pub program: bool, pub arguments: bool, pub stream_read: bool, pub stream_write: bool, pub unix: bool }
-#[derive(Debug)]
-pub struct KnownHost { pub address: IpAddr, pub port: Option<u16>, pub protocol: Option<u32> }
-
-pub fn compile(started: &Started) -> KernelTables {
-    let policy = &started.policy;
-    let mut grants = std::collections::BTreeMap::new();
-    for root in &started.roots {
-        let g: &mut RootGrant = grants.entry(root.id).or_default();
-        g.root = root.id;
-        g.read |= root.rights.read; g.write |= root.rights.write; g.exec |= root.rights.exec;
-        g.named |= root.entry.is_none_or(|i| !policy.roots.entries[i].profile);
-    }
-    let mut files: std::collections::BTreeMap<(Device, u64), KnownFile> = Default::default();
-    for b in &started.binaries { let f = files.entry((b.dev, b.ino)).or_default(); f.dev = b.dev; f.ino = b.ino; f.program = true; f.arguments = true; }
-    for s in &started.streams { let f = files.entry((s.dev, s.ino)).or_default(); f.dev = s.dev; f.ino = s.ino; f.stream_read |= s.read; f.stream_write |= s.write; }
-    let mut hosts = vec![];
-    for (i, e) in policy.hosts.entries().iter().enumerate() {
-        let addrs = match &e.value.name { HostName::Address(a) => vec![*a], HostName::Name(_) => started.hosts[i].clone() };
-        for address in addrs { hosts.push(KnownHost { address, port: None, protocol: None }); }
-    }
-    KernelTables { reads: policy.roots.reads.is_some(), programs: policy.binaries.is_some(), grants: grants.into_values().collect(), files: files.into_values().collect(), terminals: started.terminals.clone(), hosts }
 }

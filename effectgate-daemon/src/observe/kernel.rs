@@ -23,7 +23,8 @@ use effectgate_core::input::{Backend, Class};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{
-    load::{self, attach, offsets, program_name, verified, version},
+    attached::Links,
+    load::{self, attach, info, offsets, program_name, version},
     order::Order,
 };
 
@@ -40,6 +41,7 @@ pub struct Kernel {
     critical: RingBuf<MapData>,
     bulk: RingBuf<MapData>,
     order: Order,
+    links: Links,
     /// What the programs themselves have to say, when it was asked for.
     diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
     pub backend: Backend,
@@ -90,20 +92,36 @@ impl Kernel {
             MINIMUM.0,
             MINIMUM.1
         );
+        let mut programs = Vec::new();
         for hook in HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)) {
             let at = Instant::now();
             attach(&mut bpf, hook, backend, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
             let name = program_name(hook, backend);
-            tracing::debug!(program = %name, verified = verified(&bpf, &name), took = ?at.elapsed(), "attached");
+            let info =
+                info(&bpf, &name).with_context(|| format!("the kernel does not know {name}"))?;
+            let verified = info.verified_instruction_count();
+            tracing::debug!(program = %name, verified, took = ?at.elapsed(), "attached");
+            programs.push(info.id());
         }
+        let links = Links::to(&programs)?;
+        ensure!(links.count() == programs.len(), "some programs are attached by no link");
         let mut ring = |name| -> Result<RingBuf<MapData>> {
-            let map = bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
+            let map =
+                bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
             Ok(RingBuf::try_from(map)?)
         };
         let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
-        Ok(Kernel { bpf, critical, bulk, order: Order::default(), diagnostics, backend })
+        Ok(Kernel { bpf, critical, bulk, order: Order::default(), links, diagnostics, backend })
+    }
+
+    /// Asks of every program whether it still is where it was attached.
+    ///
+    /// # Errors
+    /// When one is not, or cannot be asked.
+    pub fn attached(&self) -> Result<()> {
+        self.links.check()
     }
 
     /// Passes on what the programs logged (with `-vv`).
@@ -247,6 +265,13 @@ impl Kernel {
     pub fn unlabel(&mut self, tid: u32) -> Result<()> {
         let _ = self.hash::<u32, [u8; 16]>("TASKS")?.remove(&tid);
         Ok(())
+    }
+
+    /// Whether a thread is labelled with `job`.
+    pub fn is_labelled(&mut self, tid: u32, job: u64) -> bool {
+        let map = self.hash::<u32, [u8; 16]>("TASKS");
+        let value = map.and_then(|map| Ok(map.get(&tid, 0)?));
+        value.is_ok_and(|value| Task::read_from_bytes(&value).is_ok_and(|task| task.job == job))
     }
 
     /// Threads labelled with `job`.

@@ -7,7 +7,7 @@ use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
         BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
-        ProgramError,
+        ProgramError, ProgramInfo,
     },
     util::KernelVersion,
 };
@@ -72,13 +72,7 @@ pub fn program_name(hook: &Hook, backend: Backend) -> Cow<'static, str> {
     }
 }
 
-pub fn attach(
-    bpf: &mut Ebpf,
-    hook: &Hook,
-    backend: Backend,
-    btf: &Btf,
-    root: &File,
-) -> Result<()> {
+pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &File) -> Result<()> {
     let name = program_name(hook, backend);
     let program =
         bpf.program_mut(&name).with_context(|| format!("the object has no program {name}"))?;
@@ -110,8 +104,8 @@ pub fn attach(
     Ok(())
 }
 
-/// Instructions that the verifier went through.
-pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
+/// What the kernel says of a loaded program.
+pub fn info(bpf: &Ebpf, name: &str) -> Option<ProgramInfo> {
     let info = match bpf.program(name)? {
         Program::BtfTracePoint(program) => program.info(),
         Program::Lsm(program) => program.info(),
@@ -120,7 +114,7 @@ pub fn verified(bpf: &Ebpf, name: &str) -> Option<u32> {
         Program::CgroupSock(program) => program.info(),
         _ => return None,
     };
-    info.ok()?.verified_instruction_count()
+    info.ok()
 }
 
 /// The verifier's log is long; its end says why.

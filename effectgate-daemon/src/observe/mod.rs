@@ -1,5 +1,6 @@
 //! From the kernel to events: loading, the ring, decoding, attribution.
 
+pub mod attached;
 pub mod attribute;
 pub mod btf;
 pub mod decode;
