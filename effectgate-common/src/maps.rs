@@ -166,6 +166,18 @@ pub struct Seen {
     pub op: u32,
 }
 
+/// Key of `OWN_SOCKETS`: a socket that is a job's although it was made elsewhere.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct OwnSocket {
+    pub job: u64,
+    /// The pointer to its `struct sock`, or to the `struct unix_address` that it
+    /// shares with the socket by which it was accepted.
+    pub what: u64,
+}
+
 /// Key of `LOST`, whose values count records that did not fit the ring, and of
 /// `REPEATED`, whose values count effects that were seen before.
 #[repr(C)]
@@ -219,6 +231,7 @@ const _: () = {
     assert!(size_of::<Terminal>() == 16);
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
+    assert!(size_of::<OwnSocket>() == 16);
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);

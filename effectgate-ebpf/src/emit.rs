@@ -277,11 +277,17 @@ pub fn seen(key: &Seen, class: u32) -> bool {
     if SEEN.get_ptr_mut(key).is_none() {
         return false;
     }
-    if let Some(count) = REPEATED.get_ptr_mut(LostKey { job: key.job, class, reserved: 0 }) {
+    repeated(key.job, class);
+    true
+}
+
+/// Counts an effect that was reported before.
+#[inline(always)]
+pub fn repeated(job: u64, class: u32) {
+    if let Some(count) = REPEATED.get_ptr_mut(LostKey { job, class, reserved: 0 }) {
         // SAFETY: as in `lost`.
         unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(count, 1) };
     }
-    true
 }
 
 /// Takes note of an effect that was reported.

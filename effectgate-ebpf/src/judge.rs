@@ -12,9 +12,10 @@ use crate::{
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV,
         OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV, OFF_SB_MAGIC,
-        OFF_TASK_PID_LINKS, OFF_TASK_TGID, OFF_VFSMOUNT_FLAGS, Ptr, offset, peek, peek_ptr,
+        OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
     },
-    object::{MNT_INTERNAL, Path},
+    object::{self, Path},
+    overlay::{self, OVERLAYFS},
     scope,
     verifier::veiled,
     walk,
@@ -96,14 +97,18 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
     let mode = u32::from(peek::<u16>(inode, &OFF_INODE_MODE));
     let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
+    let magic = peek(sb, &OFF_SB_MAGIC);
+    if magic == OVERLAYFS {
+        overlay::meet(sb);
+    }
     let object = Object {
         job,
         ino: peek(inode, &OFF_INODE_INO),
-        magic: peek(sb, &OFF_SB_MAGIC),
+        magic,
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
-        internal: !mnt.is_null() && peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0,
+        internal: object::is_internal(mnt, sb),
     };
     let own_proc = object.magic == PROC && is_of_caller(inode);
     let root = walk::root(dentry, job);
@@ -293,12 +298,12 @@ const UDP: u32 = 17;
 
 impl Address {
     #[inline(always)]
-    fn is_ipv4(&self) -> bool {
+    pub fn is_ipv4(&self) -> bool {
         self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
     }
 
     #[inline(always)]
-    fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let [a, b, c, d] = self.words;
         if self.is_ipv4() {
             return d & 0xff == 127;
@@ -307,9 +312,15 @@ impl Address {
     }
 
     #[inline(always)]
-    fn is_unspecified(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         let [a, b, c, d] = self.words;
         d == 0 && (self.is_ipv4() || a | b | c == 0)
+    }
+
+    /// What is sent there is for every socket that is bound to its port.
+    #[inline(always)]
+    pub fn is_broadcast(&self) -> bool {
+        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
     }
 
     /// The four keys are all that a list of hosts can say of it.

@@ -14,6 +14,8 @@ macro_rules! declare {
     };
 }
 effectgate_common::for_each_offset!(declare);
+effectgate_common::for_each_optional_offset!(declare);
+effectgate_common::for_each_parameter!(declare);
 
 /// A pointer into the kernel, known by what it points to only in its name.
 pub type Ptr = *const u8;

@@ -23,6 +23,7 @@ use crate::{
     cgroup,
     emit::{self, Record},
     hook::gates,
+    ioctl,
     judge::{self, Found},
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
@@ -35,7 +36,7 @@ use crate::{
     object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
-    scope,
+    scope, socket,
     syscall::{CLONE_NEWNS, guard},
 };
 
@@ -113,6 +114,7 @@ fn exited(task: Ptr) -> Option<()> {
     let job = scope::label(tid)?.job;
     let _ = scope::TASKS.remove(tid);
     lsm::forget(tid);
+    ioctl::forget(tid);
     // Threads that still live; this one is not among them any more.
     let live: u32 = follow(task, &OFF_TASK_SIGNAL).and_then(|s| read(s, &OFF_SIGNAL_LIVE))?;
     if live != 0 || job == REGISTRAR_JOB {
@@ -402,6 +404,9 @@ fn moved(job: u64, op: u16, task: Ptr) {
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );
+    if op == op::ENTERED {
+        socket::hand_over(task, job);
+    }
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };

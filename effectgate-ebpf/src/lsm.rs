@@ -20,7 +20,7 @@ use crate::{
     judge::{self, Node},
     kernel::{OFF_FILE_FLAGS, OFF_PATH_DENTRY, OFF_PATH_MNT, Ptr, follow, read},
     object::{self, Path, Place},
-    open, scope, socket,
+    open, scope,
 };
 
 /// What a `path_*` hook saw.
@@ -44,7 +44,6 @@ pub fn forget(tid: u32) {
 
 hooks! {
     "file_open" "security_file_open" file_open fexit_file_open given 1 => opened;
-    "socket_create" "security_socket_create" socket_create fexit_socket_create given 4 => socket_created;
     "path_mknod" "security_path_mknod" path_mknod fexit_path_mknod given 4 => entry;
     "path_mkdir" "security_path_mkdir" path_mkdir fexit_path_mkdir given 3 => entry;
     "path_symlink" "security_path_symlink" path_symlink fexit_path_symlink given 3 => entry;
@@ -73,17 +72,6 @@ fn opened<H: Hook>(ctx: &H) -> i32 {
     // Cleared from the file once it is open.
     let flags: u32 = read(file, &OFF_FILE_FLAGS).unwrap_or(0);
     open::opened(file, task.job, flags, H::DENIES)
-}
-
-#[inline(always)]
-fn socket_created<H: Hook>(ctx: &H) -> i32 {
-    let kernels_own: i32 = ctx.arg(3);
-    match scope::current_job() {
-        Some(job) if kernels_own == 0 => {
-            socket::made(job, ctx.arg(0), ctx.arg(1), ctx.arg(2), H::DENIES)
-        }
-        _ => 0,
-    }
 }
 
 /// `path_*` hooks leave a note: of the directory's mount and the entry.

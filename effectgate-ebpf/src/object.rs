@@ -14,7 +14,7 @@ use crate::{
     judge::{self, Found},
     kernel::{
         OFF_DENTRY_HASH_PPREV, OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
-        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
+        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_FLAGS, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
         peek, read,
     },
     walk,
@@ -22,6 +22,9 @@ use crate::{
 
 /// `MNT_INTERNAL` (`include/linux/mount.h`): mounted by the kernel for itself.
 pub const MNT_INTERNAL: u32 = 0x4000;
+
+/// `SB_NOUSER`: the same of a file system (`include/linux/fs.h`).
+const SB_NOUSER: u32 = 1 << 31;
 
 /// A place in the mount tree, `struct path`.
 #[derive(Clone, Copy)]
@@ -71,10 +74,10 @@ pub fn describe(record: Record, place: Place, path: Path, name: Name, found: Fou
     if name.max != 0 {
         say(record, place, name);
     }
-    if !path.mnt.is_null() && peek::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0 {
-        mark(record, place, obj::INTERNAL);
-    }
     if let Some(sb) = follow(path.dentry, &OFF_DENTRY_SB) {
+        if is_internal(path.mnt, sb) {
+            mark(record, place, obj::INTERNAL);
+        }
         field::<u32>(record, place.at + offset_of!(FileObject, dev), sb, &OFF_SB_DEV);
         field::<u64>(record, place.at + offset_of!(FileObject, magic), sb, &OFF_SB_MAGIC);
     }
@@ -90,6 +93,16 @@ pub fn describe(record: Record, place: Place, path: Path, name: Name, found: Fou
         {
             mark(record, place, obj::UNLINKED);
         }
+    }
+}
+
+/// Whether it lies where no path leads. Without a mount its file system says so.
+#[inline(always)]
+pub fn is_internal(mnt: Ptr, sb: Ptr) -> bool {
+    if mnt.is_null() {
+        peek::<u64>(sb, &OFF_SB_FLAGS) as u32 & SB_NOUSER != 0
+    } else {
+        peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0
     }
 }
 
@@ -130,7 +143,12 @@ fn say(record: Record, place: Place, name: Name) {
 /// a hook that `denies` is to answer.
 #[inline(always)]
 pub fn effect(job: u64, op: u16, path: Path, denies: bool) -> i32 {
-    let found = judge::file(job, path, op, judge::EXISTS);
+    report(job, op, path, judge::file(job, path, op, judge::EXISTS), denies)
+}
+
+/// The same, when it is judged already.
+#[inline(always)]
+pub fn report(job: u64, op: u16, path: Path, found: Found, denies: bool) -> i32 {
     let decision = judge::settle(job, found.finding, denies);
     let sent = match begin(job, op) {
         None => false,

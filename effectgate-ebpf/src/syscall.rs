@@ -30,7 +30,7 @@ use crate::{
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope, socket,
+    open, scope, socket, unixcall,
     verifier::veiled,
 };
 
@@ -38,7 +38,11 @@ use crate::{
 mod nr {
     pub const OPEN: u64 = 2;
     pub const SOCKET: u64 = 41;
+    pub const CONNECT: u64 = 42;
+    pub const SENDTO: u64 = 44;
+    pub const SENDMSG: u64 = 46;
     pub const BIND: u64 = 49;
+    pub const LISTEN: u64 = 50;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -69,15 +73,17 @@ mod nr {
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
+    pub const SENDMMSG: u64 = 307;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
+    pub const PIDFD_GETFD: u64 = 438;
     pub const FCHMODAT2: u64 = 452;
 }
 
-const AT_FDCWD: i32 = -100;
+pub const AT_FDCWD: i32 = -100;
 /// `include/uapi/linux/sched.h`
 pub const CLONE_NEWNS: u64 = 0x2_0000;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
@@ -104,7 +110,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
         Call {
             nr: (*regs).orig_rax,
             ret,
-            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8],
+            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8, (*regs).r9],
             task: bpf_get_current_task_btf().cast_const().cast::<u8>(),
             job: label.job,
         }
@@ -120,7 +126,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
 struct Call {
     nr: u64,
     ret: i64,
-    args: [u64; 5],
+    args: [u64; 6],
     task: Ptr,
     job: u64,
 }
@@ -199,7 +205,7 @@ impl Named {
 fn returned(call: &Call) {
     const NOTHING: Named = Named::NOTHING;
     let (file, at) = (Named::file, Named::at);
-    let [a, b, c, d, e] = call.args;
+    let [a, b, c, d, e, f] = call.args;
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
@@ -265,10 +271,27 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_FOLLOW;
             (op::LINK, at(a, b), at(c, d))
         }
-        nr::BIND => match bound_path(cwd, b, c) {
-            Some(path) => (op::CREATE, path, NOTHING),
-            None => return,
-        },
+        nr::BIND => {
+            unixcall::bound(call.job, b, c);
+            match bound_path(cwd, b, c) {
+                Some(path) => (op::CREATE, path, NOTHING),
+                None => return,
+            }
+        }
+        nr::CONNECT => return unixcall::connected(call.job, call.task, a),
+        nr::SENDTO => return unixcall::sent(call.job, e, f),
+        nr::SENDMSG => return unixcall::sent_message(call.job, b),
+        nr::SENDMMSG => return unixcall::sent_messages(call.job, b, call.ret as u64),
+        nr::LISTEN | nr::PIDFD_GETFD => {
+            let fd = if call.nr == nr::LISTEN { a } else { call.ret as u64 };
+            let Some(sk) = descriptor(call.task, fd).and_then(socket::of) else { return };
+            if call.nr == nr::LISTEN {
+                socket::listened(call.job, sk);
+            } else {
+                socket::foreign(call.job, sk, false);
+            }
+            return;
+        }
         nr::SOCKET => {
             socket::made(call.job, a as u32, b as u32, c as u32, false);
             return;
@@ -340,7 +363,7 @@ fn describe(job: u64, op: u16, record: Record, place: Place, named: Named) -> u3
 
 /// Where a string starts from.
 #[inline(always)]
-fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
+pub fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
     // SAFETY: the helper checks the address; a string that cannot be read is
     // found out when all of it is read.
     let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
@@ -402,7 +425,7 @@ fn own_descriptor(name: Ptr) -> u64 {
 
 /// The open file of descriptor `fd`.
 #[inline(always)]
-fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
+pub fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
     let table = follow(task, &OFF_TASK_FILES).and_then(|files| follow(files, &OFF_FILES_FDT))?;
     if fd >= u64::from(read::<u32>(table, &OFF_FDTABLE_MAX)?) {
         return None;

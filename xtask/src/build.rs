@@ -23,7 +23,7 @@ pub fn main() -> Result<()> {
     Ok(())
 }
 
-/// The kernel object, `effectgate` and the tests' `trigger`.
+/// The kernel object, `effectgate`, and the tests' programs.
 pub fn all(repo: &Repo) -> Result<()> {
     let object = kernel_object(repo)?;
     user_space(repo, &object)
@@ -80,9 +80,10 @@ fn user_space(repo: &Repo, object: &Path) -> Result<()> {
         .args(["build", "--release", "-p", "effectgate-daemon", "--bin", "effectgate"])
         .env("EFFECTGATE_BPF_OBJECT", object);
     run(&mut daemon)?;
-    let mut trigger = repo.cargo();
-    trigger.args(["build", "--release", "-p", "effectgate-tests", "--bin", "trigger"]);
-    run(&mut trigger)
+    let mut tests = repo.cargo();
+    tests.args(["build", "--release", "-p", "effectgate-tests"]);
+    tests.args(["--bin", "trigger", "--bin", "bench"]);
+    run(&mut tests)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use aya::{
 use effectgate_common::{
     hooks::{Attach, Hook},
     maps::SLOTS_PER_CPU,
-    offsets::OFFSETS,
+    offsets::{OFFSETS, OPTIONAL, PARAMETERS},
 };
 use effectgate_core::input::Backend;
 
@@ -47,10 +47,13 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
 
 pub fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
     let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;
-    OFFSETS
+    let offsets = OFFSETS.iter().map(|one| Ok((one.symbol, btf.offset(one.ty, one.member)?)));
+    let optional = OPTIONAL
         .iter()
-        .map(|offset| Ok((offset.symbol, btf.offset(offset.ty, offset.member)?)))
-        .collect()
+        .map(|one| Ok((one.symbol, btf.offset(one.ty, one.member).unwrap_or(0))));
+    let parameters =
+        PARAMETERS.iter().map(|one| Ok((one.symbol, btf.parameter(one.ty, one.member)?)));
+    offsets.chain(optional).chain(parameters).collect()
 }
 
 pub fn version() -> Result<(u8, u8)> {

@@ -5,10 +5,12 @@
 mod file;
 mod measure;
 mod net;
+mod operation;
 mod place;
 mod process;
 mod reach;
 mod ring;
+mod storm;
 mod sys;
 
 use std::ffi::OsString;
@@ -172,7 +174,14 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "as-another-first" => reach::as_another_first(args),
         "each-denied" => reach::each_denied(args),
 
+        "fan" => storm::fan(args),
+        "grow" => storm::grow(args),
+        "hold" => storm::hold(args),
+        "rename-storm" => storm::renames(args),
+        "mount-storm" => storm::mounts(args),
+        "attempts" => storm::attempts(args),
         "measure" => measure::measure(args),
+        "flood" => measure::flood(args),
 
         "print" => process::print(args.os(0)?.as_bytes()),
         "print-both" => process::print_both(args.os(0)?.as_bytes(), args.os(1)?.as_bytes()),
@@ -182,6 +191,6 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "print-uid" => process::print_uid(),
         "print-descriptors" => process::print_descriptors(),
         "copy-input" => process::copy_input(),
-        _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        _ => operation::cause(effect, args),
     }
 }
