@@ -191,9 +191,7 @@ fn what_is_said_and_permits_nothing() {
 fn two_formats() {
     let old = manifest();
     let kinds: Vec<Kind> = diff(&old, &envelope()).more.iter().map(|it| it.kind).collect();
-    for kind in
-        [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::Server, Kind::Limit]
-    {
+    for kind in [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::Server, Kind::Limit] {
         assert!(kinds.contains(&kind), "{kind:?} in {kinds:?}");
     }
     let delta = diff(&envelope(), &old);
