@@ -23,8 +23,7 @@ use effectgate_common::{
 
 use crate::{
     emit::{self, Record},
-    ioctl,
-    judge,
+    ioctl, judge,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,

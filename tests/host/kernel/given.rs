@@ -29,9 +29,8 @@ impl Drop for Giver {
 }
 
 fn within(outcome: &Outcome, kind: &str, path: &str) -> Vec<bool> {
-    let is = |event: &&serde_json::Value| {
-        record::kind(event) == kind && record::path(event) == path
-    };
+    let is =
+        |event: &&serde_json::Value| record::kind(event) == kind && record::path(event) == path;
     outcome.events.iter().filter(is).map(|event| event["within"] == true).collect()
 }
 

@@ -152,6 +152,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "make-file-system" => reach::make_file_system(),
         "move-mount" => reach::move_mount(args.c(0)?, args.c(1)?),
         "umount" => reach::umount(),
+        "pivot-to" => reach::pivot_to(args.c(0)?),
         "pivot-root" => reach::pivot_root(args.c(0)?),
         "load-module-file" => reach::load_module_file(args.c(0)?),
         "load-module" => reach::load_module(),

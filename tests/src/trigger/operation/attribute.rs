@@ -53,9 +53,7 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
             set(libc::SYS_setxattr, path, ACL, &acl())?;
             call!(libc::SYS_removexattr, path.as_ptr(), ACL.as_ptr())
         }),
-        "set-capability" => {
-            on(|path| set(libc::SYS_setxattr, path, CAPABILITY, &capability()))
-        }
+        "set-capability" => on(|path| set(libc::SYS_setxattr, path, CAPABILITY, &capability())),
         "remove-capability" => on(|path| {
             set(libc::SYS_setxattr, path, CAPABILITY, &capability())?;
             call!(libc::SYS_removexattr, path.as_ptr(), CAPABILITY.as_ptr())
