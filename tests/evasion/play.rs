@@ -62,7 +62,8 @@ fn watched(row: &Row) -> (Found, String) {
     let watch = watch::somebody(row.alone);
     let mut scene = Scene::new(row, watch.daemon().pid());
     let mut command = scene.command();
-    let (status, outcome) = attached::run(watch.daemon(), &scene.stage.scene, &mut command);
+    let (status, outcome) =
+        attached::run(watch.daemon(), &scene.stage.scene, watch::mode(), &mut command);
     let harm = scene.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, scene.words);
