@@ -12,6 +12,10 @@ pub const SLOTS_PER_CPU: u32 = 4;
 /// it opens a directory to learn its inode pointer (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;
 
+/// The job number of the canaries' effects, which prove that hooks fire: all of
+/// them go into the ring that nothing else crowds.
+pub const CANARY_JOB: u64 = u64::MAX - 1;
+
 /// Effect classes, the index of [`LostKey::class`].
 pub mod class {
     pub const FILE: u32 = 0;
@@ -28,8 +32,6 @@ pub mod class {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Job {
-    /// The number of the job's next record.
-    pub seq: u64,
     /// One of [`mode`].
     pub mode: u32,
     /// Bits of [`asks`].
@@ -53,6 +55,8 @@ pub mod asks {
     pub const PROGRAMS: u32 = 2;
     /// What cannot be reported is denied.
     pub const DENY_ON_LOSS: u32 = 4;
+    /// Its effects are not judged: it is the canaries' own.
+    pub const NOT_JUDGED: u32 = u32::MAX;
 }
 
 /// Value of `ROOTS`, keyed by inode pointer.
@@ -128,31 +132,6 @@ pub struct Terminal {
     pub reserved: u32,
 }
 
-/// Key of `KERNEL_FILES`: a file or directory of `/proc` or `/sys` that may be
-/// read, by the names that lead to it.
-#[repr(C)]
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
-pub struct KernelFile {
-    pub job: u64,
-    /// `super_block::s_magic`
-    pub magic: u64,
-    /// [`hash_byte`] over every name from the file system's root on.
-    pub hash: u64,
-}
-
-/// FNV-1a, 64 bits, of a name and a final `/`, going on from `hash`; begins
-/// with [`HASH_START`]. No more than the first [`HASH_NAME`] bytes of a name count.
-#[must_use]
-#[inline(always)]
-pub const fn hash_byte(hash: u64, byte: u8) -> u64 {
-    (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3)
-}
-
-pub const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-pub const HASH_NAME: usize = 64;
-
 /// Key of `HOSTS`: an address that the job may reach.
 #[repr(C)]
 #[derive(
@@ -185,6 +164,18 @@ pub struct Seen {
     pub dev: u32,
     /// One of [`crate::wire::op`].
     pub op: u32,
+}
+
+/// Key of `OWN_SOCKETS`: a socket that is a job's although it was made elsewhere.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct OwnSocket {
+    pub job: u64,
+    /// The pointer to its `struct sock`, or to the `struct unix_address` that it
+    /// shares with the socket by which it was accepted.
+    pub what: u64,
 }
 
 /// Key of `LOST`, whose values count records that did not fit the ring, and of
@@ -235,12 +226,12 @@ pub struct Registrar {
 }
 
 const _: () = {
-    assert!(size_of::<Job>() == 16);
+    assert!(size_of::<Job>() == 8);
     assert!(size_of::<FileKey>() == 24);
     assert!(size_of::<Terminal>() == 16);
-    assert!(size_of::<KernelFile>() == 24);
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
+    assert!(size_of::<OwnSocket>() == 16);
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);

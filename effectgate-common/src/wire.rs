@@ -109,6 +109,8 @@ pub mod kind {
 
 /// What was done to a file, a socket, or the observer's own ground.
 pub mod op {
+    /// Nothing was done to it; it is only named.
+    pub const NOTHING: u16 = 0;
     pub const OPEN_READ: u16 = 1;
     /// Opened for writing (`FMODE_WRITE`), whether or not it existed.
     pub const OPEN_WRITE: u16 = 2;

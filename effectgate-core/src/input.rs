@@ -112,11 +112,26 @@ impl Coverages {
 
 /// What is to be done about a violation: recorded, its process killed, or it is
 /// denied before it happens. Decisions say what was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The later one is stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
+    #[default]
     Observe,
     Kill,
     Enforce,
+}
+
+impl Mode {
+    /// The classes whose effects outside the policy are denied before they
+    /// happen: the network's by what every backend attaches, the others by
+    /// LSM programs.
+    pub fn denies(self, backend: Backend) -> &'static [Class] {
+        match (self, backend) {
+            (Mode::Observe, _) => &[],
+            (Mode::Enforce, Backend::Lsm) => &[Class::File, Class::Exec, Class::Net, Class::Guard],
+            (Mode::Kill | Mode::Enforce, _) => &[Class::Net],
+        }
+    }
 }
 
 /// Where records were lost.
@@ -142,6 +157,13 @@ pub enum Notice {
     Leftovers { killed: u32 },
     /// The job was stopped from outside: a time limit, or a signal to the observer.
     Stopped { why: String },
+    /// The observer killed a process, or the whole job, for a violation.
+    Killed {
+        /// `None`: the whole job.
+        pid: Option<u32>,
+        /// The number of the record that says which violation.
+        violation: u64,
+    },
     /// Hooks stopped firing in the middle of the job.
     CanaryFailed { why: String },
     /// Effects inside the policy that were seen before, and not reported again.

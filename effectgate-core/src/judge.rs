@@ -4,6 +4,7 @@ mod env;
 mod exec;
 mod file;
 mod guard;
+mod kernel;
 mod limit;
 mod net;
 mod read;
@@ -16,8 +17,9 @@ pub use exec::{ExecJudgement, exec};
 pub use file::file;
 pub(crate) use file::is_device;
 pub use guard::guard;
+pub use kernel::{KernelTables, KnownFile, KnownHost, RootGrant};
 pub use limit::limit;
-pub use net::{Listeners, NetJudgement, net};
+pub use net::{NetJudgement, Peer, net, unix};
 pub(crate) use tables::ancestors;
 pub use tables::{Tables, grant_rights, is_kernel_file};
 
@@ -102,14 +104,14 @@ pub enum Doubt {
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]
     CompatSyscall,
-    #[error("a socket was made (raw, packet or of another protocol) whose traffic no hook sees")]
-    Socket,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
     #[error("the kernel judged an effect otherwise than user space")]
     Disagreement,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
+    #[error("the observer killed it for a violation: what it would still have done is not known")]
+    Killed,
     #[error("the job was stopped from outside before it ended: {0}")]
     Stopped(String),
 }
@@ -143,6 +145,19 @@ impl Judgement {
             Finding::Doubt(doubt) | Finding::RecordedWithDoubt(doubt) => Some(doubt),
             Finding::Recorded | Finding::Within | Finding::Violation => None,
         }
+    }
+
+    /// Whether the kernel came to something else; nothing to compare is no
+    /// difference.
+    pub fn differs(&self, kernel: Option<Decided>) -> bool {
+        let agrees = match kernel {
+            None => true,
+            Some(Decided::Within) => self.within(),
+            Some(Decided::Outside | Decided::Killed) => self.is_violation(),
+            Some(Decided::Unknown) => matches!(self.finding, Finding::Doubt(_)),
+            Some(Decided::Denied) => !self.within(),
+        };
+        !agrees
     }
 
     /// What was done about it.

@@ -4,9 +4,10 @@
 use serde::{Serialize, Serializer};
 
 use crate::input::{
-    Backend, Class, Coverage, Coverages, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
+    Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
 use crate::judge::Decision;
+use crate::policy::OnLoss;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
 
@@ -55,7 +56,7 @@ names! {
     EnvAction { Hold = "hold", Inherit = "inherit", Make = "make" }
     GuardAction {
         Start = "start", Canary = "canary", Launch = "launch", Gap = "gap",
-        Leftovers = "leftovers", Stopped = "stopped", CanaryFailed = "canary_failed",
+        Leftovers = "leftovers", Stopped = "stopped", Killed = "killed", CanaryFailed = "canary_failed",
         IoUring = "io_uring", CompatSyscall = "compat_syscall", Socket = "socket", Entered = "entered",
         Escaped = "escaped", Reached = "reached", Repeated = "repeated", Unknown = "unknown",
         Verdict = "verdict",
@@ -68,7 +69,12 @@ names! {
         Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
         Socket = "socket",
     }
+    OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }
+    Decided {
+        Within = "within", Outside = "outside", Unknown = "unknown", Denied = "denied",
+        Killed = "killed",
+    }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }

@@ -3,7 +3,7 @@
 //! programs takes an emulated machine seconds, and a daemon does it once.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
@@ -30,6 +30,29 @@ pub fn trigger<S: AsRef<OsStr>>(scene: &Scene, words: impl IntoIterator<Item = S
         }
         Ok(other) => panic!("EFFECTGATE_TEST_WAY={other}: there are `run` and `daemon`"),
     }
+}
+
+/// Lets the command be in the cgroup from its first instruction on. What is
+/// returned has to live until it has started.
+///
+/// # Panics
+/// When the cgroup is gone.
+#[must_use]
+pub fn enter(command: &mut Command, cgroup: &Cgroup) -> File {
+    let door = OpenOptions::new()
+        .write(true)
+        .open(cgroup.path().join("cgroup.procs"))
+        .expect("a cgroup that was just made has it");
+    let fd = door.as_raw_fd();
+    // SAFETY: between fork and exec one system call is made, on a descriptor
+    // that is open until the command has started.
+    unsafe {
+        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
+            1 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    door
 }
 
 /// The daemon of this process. It ends with it, at its exit or, should it be
@@ -71,11 +94,6 @@ fn job<S: AsRef<OsStr>>(
     let cgroup = Cgroup::new();
     let id = daemon.start_job(&name, &scene.envelope(), &cgroup);
 
-    let door = OpenOptions::new()
-        .write(true)
-        .open(cgroup.path().join("cgroup.procs"))
-        .expect("a cgroup that was just made has it");
-    let fd = door.as_raw_fd();
     let mut command = Command::new(gate::trigger());
     command
         .args(words)
@@ -85,14 +103,7 @@ fn job<S: AsRef<OsStr>>(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: between fork and exec one system call is made, on a descriptor
-    // that is open until the command has started.
-    unsafe {
-        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
-            1 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
+    let door = enter(&mut command, &cgroup);
     let shown = format!("{command:?} as job {id}, {name}");
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     drop(door);

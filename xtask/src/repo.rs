@@ -47,6 +47,11 @@ impl Repo {
         self.target.join("release/trigger")
     }
 
+    /// The program that measures.
+    pub fn bench(&self) -> PathBuf {
+        self.target.join("release/bench")
+    }
+
     /// Kernel packages and all else worth keeping between runs. Set
     /// `EFFECTGATE_CACHE` to share it between checkouts or CI jobs.
     pub fn cache(&self) -> PathBuf {

@@ -40,6 +40,7 @@ pub fn main(args: &Args) -> Result<bool> {
     }
     if is_built {
         steps::native(&repo, &mut tally);
+        steps::verified(&repo, &mut tally);
         steps::doc_tests(&repo, &mut tally);
     } else {
         tally.not_tested("native tests: the build failed");

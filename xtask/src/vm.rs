@@ -8,12 +8,14 @@ mod image;
 mod kernel;
 mod languages;
 mod libraries;
+mod measure;
 mod pins;
 mod qemu;
 mod report;
 mod session;
 mod toolchain;
 mod tree;
+mod verified;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -41,6 +43,10 @@ pub struct Args {
     /// Print what the mirrors offer now, in the form of the pin file
     #[arg(long, conflicts_with = "list")]
     pin: bool,
+    /// Instead of testing, write down what the verifier goes through, here (as
+    /// root) and there
+    #[arg(long, conflicts_with_all = ["list", "pin"])]
+    bless: bool,
     /// A machine that prints nothing for so long is taken for hung
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     hang: u64,
@@ -68,11 +74,14 @@ impl fmt::Display for Backend {
     }
 }
 
+pub use measure::main as measure;
 pub use report::number_before;
+pub use verified::{Snapshot, here as verified_here};
 
 /// The test binaries that run in the machines: the single effects, real work
-/// under `run`, the profiles with their tools, and attempts to get around it all.
-const TESTS: [&str; 4] = ["kernel", "real", "profiles", evasions::BINARY];
+/// under `run`, the profiles with their tools, bad input, and attempts to get
+/// around it all.
+const TESTS: [&str; 5] = ["kernel", "real", "profiles", "storm", evasions::BINARY];
 
 /// What to run, on which kernels.
 #[derive(Debug)]
@@ -80,6 +89,7 @@ pub struct Plan {
     kernels: Vec<String>,
     backends: Vec<Backend>,
     tests: Vec<String>,
+    bless: bool,
     /// Nothing but the evasions, whatever the committed table says of them.
     evasions: bool,
     limits: qemu::Limits,
@@ -106,6 +116,7 @@ impl Plan {
             kernels: vec!["all".to_owned()],
             backends: Backend::value_variants().to_vec(),
             tests: Vec::new(),
+            bless: false,
             evasions: false,
             limits: qemu::Limits {
                 silence: Duration::from_secs(120),
@@ -146,6 +157,7 @@ pub fn main(args: &Args) -> Result<bool> {
             some => some.to_vec(),
         },
         tests: args.tests.clone(),
+        bless: args.bless,
         evasions: false,
         limits: qemu::Limits {
             silence: Duration::from_secs(args.hang),
@@ -162,26 +174,41 @@ pub fn main(args: &Args) -> Result<bool> {
 pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     let pins = pins::Pins::read()?;
     let kernels = pins.select(&plan.kernels)?;
-    let mut programs =
-        vec![("effectgate".to_owned(), repo.effectgate()), ("trigger".to_owned(), repo.trigger())];
+    let mut programs = vec![
+        ("effectgate".to_owned(), repo.effectgate()),
+        ("trigger".to_owned(), repo.trigger()),
+        ("bench".to_owned(), repo.bench()),
+    ];
     programs.extend(test_binaries(repo)?);
+    let asks = plan.bless || plan.tests.is_empty();
+    let mut snapshot = match Snapshot::read(repo) {
+        Err(_) if plan.bless => Snapshot::default(),
+        read => read?,
+    };
     let guest = guest::Guest {
         programs,
-        tests: match plan.evasions {
-            true => vec![evasions::BINARY.to_owned()],
-            false => TESTS.map(str::to_owned).to_vec(),
+        tests: match (plan.bless, plan.evasions) {
+            (true, _) => Vec::new(),
+            (_, true) => vec![evasions::BINARY.to_owned()],
+            _ => TESTS.map(str::to_owned).to_vec(),
         },
         accepts: plan.evasions,
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
+        // Who asks for some tests waits for nothing else.
+        measures: if asks { vec!["verified".to_owned()] } else { Vec::new() },
     };
     let root = image::of(repo, &guest.root()?)?;
     let mut count = Count::default();
     for pinned in kernels {
+        let committed = (asks && !plan.bless).then_some(&snapshot);
         let ran = kernel::fetch(repo, pinned)
-            .and_then(|kernel| session::run(repo, &kernel, &guest, &root, plan.limits));
+            .and_then(|kernel| session::run(repo, &kernel, &guest, committed, &root, plan.limits));
         match ran {
-            Ok(one) => {
+            Ok((one, found)) => {
+                if plan.bless {
+                    snapshot.put(&pinned.name, &found);
+                }
                 count.passed += one.passed;
                 count.failed += one.failed;
                 count.ignored += one.ignored;
@@ -191,6 +218,14 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
                 count.failed += 1;
             }
         }
+    }
+    if plan.bless {
+        if run::is_root() {
+            let (kernel, found) = verified::here(repo)?;
+            snapshot.put(&kernel, &found);
+        }
+        snapshot.write(repo)?;
+        return Ok(count);
     }
     if count == Count::default() {
         match plan.tests.as_slice() {

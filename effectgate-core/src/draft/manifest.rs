@@ -8,7 +8,7 @@ use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
-use crate::manifest::is_basename;
+use crate::manifest::{is_basename, is_socket};
 use crate::path::{SHARED, contains};
 use crate::policy::Protocol;
 use crate::programs::{SEARCH_PATH, basename};
@@ -54,6 +54,9 @@ impl Used {
             yaml.plain("dependency_change", true, Some(&why));
         }
         network(&plan.hosts, &mut yaml);
+        if !plan.sockets.is_empty() {
+            yaml.list("unix_sockets", &plan.sockets);
+        }
         yaml.list("env_allow", &plan.env);
         self.limits(&mut yaml);
         self.servers(&mut yaml);
@@ -128,6 +131,7 @@ struct Plan {
     exec_roots: Vec<(String, String)>,
     binaries: Vec<(String, String)>,
     hosts: Vec<(String, String)>,
+    sockets: Vec<(String, String)>,
     env: Vec<(String, String)>,
     left_out: Vec<String>,
     /// Programs that lie off the system's path, with their directories.
@@ -183,6 +187,15 @@ impl Plan {
             note(&mut hosts, entry(reached), || because.clone());
         }
         plan.hosts = hosts.into_iter().map(|(host, why)| (host, why.to_string())).collect();
+        for (path, because) in &used.sockets {
+            let text = String::from_utf8_lossy(path);
+            if writable(path) && is_socket(&text) {
+                plan.sockets.push((quoted(&text), because.to_string()));
+            } else {
+                let why = "no policy can write its name";
+                plan.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            }
+        }
         plan
     }
 

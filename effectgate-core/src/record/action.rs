@@ -39,6 +39,7 @@ pub enum GuardAction {
     Gap,
     Leftovers,
     Stopped,
+    Killed,
     CanaryFailed,
     IoUring,
     CompatSyscall,
@@ -91,6 +92,7 @@ impl Action {
         match notice {
             Notice::Leftovers { .. } => Action::Guard(GuardAction::Leftovers),
             Notice::Stopped { .. } => Action::Guard(GuardAction::Stopped),
+            Notice::Killed { .. } => Action::Guard(GuardAction::Killed),
             Notice::CanaryFailed { .. } => Action::Guard(GuardAction::CanaryFailed),
             Notice::Repeated { .. } => Action::Guard(GuardAction::Repeated),
             Notice::Limit { limit, .. } => Action::Limit(*limit),

@@ -156,7 +156,7 @@ pub(crate) fn daemon() -> io::Result<()> {
     read.read_exact(&mut [0; 2])
 }
 
-fn forever() -> ! {
+pub(crate) fn forever() -> ! {
     loop {
         // SAFETY: takes nothing.
         unsafe { libc::pause() };

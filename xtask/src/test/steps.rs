@@ -10,7 +10,7 @@ use crate::build::kernel_cargo;
 use crate::repo::Repo;
 use crate::run::{is_root, run, show};
 use crate::toolchain::Toolchain;
-use crate::vm::number_before;
+use crate::vm::{self, number_before};
 
 pub fn format(repo: &Repo) -> Result<()> {
     run(repo.cargo().args(["fmt", "--all", "--check"]))
@@ -73,6 +73,30 @@ pub fn native(repo: &Repo, tally: &mut Tally) {
             }
         }
         None => tally.check("native tests", ended.and_then(|()| bail!("nextest ran no tests"))),
+    }
+}
+
+/// What the verifier of this machine's kernel goes through.
+pub fn verified(repo: &Repo, tally: &mut Tally) {
+    if !is_root() {
+        return tally.not_tested("how much this machine's verifier goes through: it needs root");
+    }
+    let compared = vm::verified_here(repo).and_then(|(kernel, found)| {
+        let snapshot = vm::Snapshot::read(repo)?;
+        if !snapshot.knows(&kernel) {
+            return Ok(Err(kernel));
+        }
+        match snapshot.faults(&kernel, &found).as_slice() {
+            [] => Ok(Ok(())),
+            faults => bail!("{}", faults.join("\n")),
+        }
+    });
+    match compared {
+        Ok(Err(kernel)) => tally.not_tested(&format!(
+            "how much this machine's verifier goes through: nothing is committed for {kernel}"
+        )),
+        Ok(Ok(())) => tally.check("verified instructions", Ok(())),
+        Err(error) => tally.check("verified instructions", Err(error)),
     }
 }
 

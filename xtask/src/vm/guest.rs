@@ -34,6 +34,8 @@ pub struct Guest {
     pub backends: Vec<Backend>,
     /// Parts of test names; empty for all tests.
     pub filters: Vec<String>,
+    /// What the benchmark program is told, run by run, before the tests.
+    pub measures: Vec<String>,
     /// Whether the evasions may come out otherwise than the committed table
     /// says.
     pub accepts: bool,
@@ -66,8 +68,8 @@ impl Guest {
         for (_, host) in &self.programs {
             add_libraries(&mut root, host)?;
         }
-        // busybox's are also a shell.
-        for name in ["cat", "ls"] {
+        // busybox's are also a shell, and its packages are no real ones.
+        for name in ["cat", "dpkg", "dpkg-deb", "dpkg-split", "ls", "tar"] {
             let path = Path::new("/usr/bin").join(name);
             program(&mut root, &path.to_string_lossy(), &path)?;
         }
@@ -80,9 +82,10 @@ impl Guest {
     fn plan(&self) -> String {
         let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
         let mut plan = format!(
-            "backends='{}'\nbinaries='{}'\naccepts={}\nset --",
+            "backends='{}'\nbinaries='{}'\nmeasures='{}'\naccepts={}\nset --",
             backends.join(" "),
             self.tests.join(" "),
+            self.measures.join(" "),
             u8::from(self.accepts)
         );
         for filter in &self.filters {
@@ -203,9 +206,11 @@ mod tests {
             tests: vec!["kernel".into(), "real".into()],
             backends: vec![Backend::Lsm, Backend::TracePoint],
             filters: vec!["file_".into(), "it's".into()],
+            measures: vec!["verified".into()],
             accepts: false,
         };
-        let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\naccepts=0\n\
+        let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\nmeasures='verified'\n\
+                        accepts=0\n\
                         set -- 'file_' 'it'\\''s'\n";
         assert_eq!(guest.plan(), expected);
     }

@@ -41,13 +41,30 @@ pub enum Port {
     Results,
 }
 
+/// What time is in a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The same as here.
+    Host,
+    /// A nanosecond for each instruction, on one processor.
+    Instructions,
+}
+
+/// What is booted, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    pub kernel: &'a Path,
+    pub initrd: &'a Path,
+    pub root: &'a Path,
+    /// Takes everything that is printed, as it comes.
+    pub log: &'a Path,
+    pub clock: Clock,
+}
+
 /// Boots the machine and hands every line to `on_line`, until it ends or must
-/// be ended. Everything is also written to `log` as it comes.
+/// be ended.
 pub fn boot(
-    kernel: &Path,
-    initrd: &Path,
-    root: &Path,
-    log: &Path,
+    machine: &Machine<'_>,
     limits: Limits,
     mut on_line: impl FnMut(Port, &str),
 ) -> Result<End> {
@@ -56,8 +73,9 @@ pub fn boot(
     let socket = directory.path().join("results");
     let listener = UnixListener::bind(&socket)
         .with_context(|| format!("cannot listen at {}", socket.display()))?;
+    let log = machine.log;
     let mut log = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
-    let mut machine = Machine(start(kernel, initrd, root, &socket)?);
+    let mut machine = Emulator(start(machine, &socket)?);
 
     let (sender, received) = mpsc::channel();
     let stdout = machine.0.stdout.take().context("QEMU's output is not piped")?;
@@ -106,15 +124,15 @@ pub fn boot(
 }
 
 /// Our own child, which never outlives its test run.
-struct Machine(Child);
+struct Emulator(Child);
 
-impl Machine {
+impl Emulator {
     fn ended(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(Some(_)))
     }
 }
 
-impl Drop for Machine {
+impl Drop for Emulator {
     fn drop(&mut self) {
         // Both fail only when it has already ended.
         let _ = self.0.kill();
@@ -122,7 +140,8 @@ impl Drop for Machine {
     }
 }
 
-fn start(kernel: &Path, initrd: &Path, root: &Path, socket: &Path) -> Result<Child> {
+fn start(machine: &Machine<'_>, socket: &Path) -> Result<Child> {
+    let Machine { kernel, initrd, root, clock, .. } = machine;
     let mut qemu = Command::new("qemu-system-x86_64");
     // One host thread for both processors: with one each, a processor of the
     // guest was seen to run instructions that another had already patched
@@ -131,7 +150,11 @@ fn start(kernel: &Path, initrd: &Path, root: &Path, socket: &Path) -> Result<Chi
         // QEMU 7.2 (Debian 12) emulates cmpxchg16b wrongly enough to corrupt
         // memory of kernels from 6.12 on.
         .args(["-cpu", "max,-cx16"])
-        .args(["-m", "2048", "-smp", "2"])
+        .args(["-m", "2048"])
+        .args(match clock {
+            Clock::Host => &["-smp", "2"][..],
+            Clock::Instructions => &["-smp", "1", "-icount", "shift=0,sleep=off"],
+        })
         .args(["-display", "none", "-no-reboot", "-nic", "none"])
         // What is written goes to a temporary file, never to the image.
         .args([

@@ -1,6 +1,8 @@
 //! Reads what a machine prints: the marks of `init.sh` and, between them,
 //! the output of a Rust test binary.
 
+use super::verified::Verified;
+
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -30,6 +32,8 @@ pub struct Report {
     pub faults: Vec<String>,
     /// What the tests printed beside their results.
     pub text: Vec<String>,
+    /// What the verifier went through.
+    pub verified: Vec<Verified>,
     /// Lines for the table of evasions.
     pub evasions: Vec<String>,
     pub done: bool,
@@ -46,7 +50,9 @@ impl Report {
     /// completed one.
     pub fn line(&mut self, line: &str) -> Option<Outcome> {
         let before = self.outcomes.len();
-        if let Some(mark) = line.strip_prefix("@@effectgate ") {
+        if let Some(verified) = Verified::of(line) {
+            self.verified.push(verified);
+        } else if let Some(mark) = line.strip_prefix("@@effectgate ") {
             self.mark(mark);
         } else if self.run.is_some() {
             self.libtest(line);
@@ -83,6 +89,9 @@ impl Report {
                 self.summed_up = false;
             }
             "end" => self.end(rest),
+            "measured" if !rest.ends_with(" 0") => {
+                self.faults.push(format!("the benchmark failed: {rest}"));
+            }
             "result" => self.evasions.push(rest.to_owned()),
             "done" => self.done = true,
             _ => {}

@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 
 use super::guest::Guest;
 use super::kernel::Unpacked;
-use super::qemu::{self, End, Limits, Port};
+use super::qemu::{self, Clock, End, Limits, Machine, Port};
 use super::report::{Outcome, Report, Status};
+use super::verified::{Snapshot, Verified};
 use super::{Count, cpio};
 use crate::evasions;
 use crate::repo::Repo;
@@ -19,14 +20,16 @@ use crate::repo::Repo;
 const TAIL: usize = 40;
 
 /// Runs the guest's tests on `kernel`, with the image `root`. Whatever keeps a
-/// test from a result counts as a failure.
+/// test from a result counts as a failure, and so does a program that is not as
+/// the snapshot has it.
 pub fn run(
     repo: &Repo,
     kernel: &Unpacked,
     guest: &Guest,
+    committed: Option<&Snapshot>,
     root: &Path,
     limits: Limits,
-) -> Result<Count> {
+) -> Result<(Count, Vec<Verified>)> {
     let directory = repo.target.join("vm").join(&kernel.name);
     fs::create_dir_all(&directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
@@ -48,6 +51,9 @@ pub fn run(
     // It is rebuilt every time.
     let _ = fs::remove_file(&initrd);
 
+    if let Some(snapshot) = committed {
+        report.faults.extend(snapshot.faults(&kernel.name, &report.verified));
+    }
     evasions::keep(repo, &kernel.name, &report.evasions)?;
     let failed = report.count(&Status::Failed) + report.count(&Status::Unknown);
     let count = Count {
@@ -66,7 +72,7 @@ pub fn run(
         "{} ({release}): {} passed, {} failed, {} ignored in {seconds} s",
         kernel.name, count.passed, count.failed, count.ignored
     );
-    Ok(count)
+    Ok((count, report.verified))
 }
 
 /// A machine that is ready to start.
@@ -100,7 +106,8 @@ impl Boot<'_> {
             }
         };
         let Self { image, initrd, root, log, limits, .. } = self;
-        let end = qemu::boot(image, initrd, root, log, *limits, on_line)?;
+        let machine = Machine { kernel: image, initrd, root, log, clock: Clock::Host };
+        let end = qemu::boot(&machine, *limits, on_line)?;
 
         let seen = report.outcomes.len();
         let ran_into = report.running().map(str::to_owned);

@@ -1,8 +1,6 @@
 //! What watching costs, side by side: the same loop in a job, outside any job
 //! while one runs, and with nobody watching, in turns within one run; then how
 //! long a start takes, how fast events are judged, and how much memory it takes.
-//!
-//! `bench [ROUNDS] [MILLISECONDS]`, as root, with `EFFECTGATE_BIN` set.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,17 +11,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use effectgate_tests::{Scene, gate, wait};
 
-fn main() -> Result<()> {
-    let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<usize>());
-    let rounds = numbers.next().transpose()?.unwrap_or(5).max(1);
-    let millis = numbers.next().transpose()?.unwrap_or(300).max(1);
+use crate::operations::OPERATIONS;
+
+pub fn main(rounds: usize, millis: usize) -> Result<()> {
     let bench = Bench::new(rounds, millis)?;
     println!("{} rounds of {} ms each, medians; backend {}", rounds, millis, gate::backend());
     println!();
     bench.loops()?;
     println!();
     bench.start_up()?;
-    bench.pipeline()
+    bench.pipeline()?;
+    println!();
+    Ok(())
 }
 
 struct Bench {
@@ -36,14 +35,6 @@ struct Bench {
     effectgate: PathBuf,
     trigger: PathBuf,
 }
-
-/// What the loops do: a name, the trigger's word for it.
-const LOOPS: [(&str, &str); 4] = [
-    ("open+read+close", "open"),
-    ("create+unlink", "create"),
-    ("connect (UDP)", "connect"),
-    ("fork+exec", "exec"),
-];
 
 impl Bench {
     fn new(rounds: usize, millis: usize) -> Result<Bench> {
@@ -112,7 +103,7 @@ impl Bench {
             "{:<18}{:>12}{:>14}{:>8}{:>14}{:>8}{:>10}",
             "per second", "bare", "outside", "ratio", "inside", "ratio", "lost"
         );
-        for (name, what) in LOOPS {
+        for (name, what) in OPERATIONS {
             let (mut bare, mut outside, mut inside, mut lost) = (vec![], vec![], vec![], 0);
             for _ in 0..self.rounds {
                 bare.push(self.bare(what)?);
@@ -238,11 +229,11 @@ fn watch_memory(child: &mut Child) -> Result<u64> {
     Ok(peak)
 }
 
-/// The first line that the measured program printed.
+/// The first number that the measured program printed.
 fn rate(output: &Output) -> Result<f64> {
     let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next().with_context(|| format!("nothing was printed: {output:?}"))?;
-    line.parse().with_context(|| format!("no rate: {output:?}"))
+    let word = text.split(' ').next().unwrap_or_default();
+    word.parse().with_context(|| format!("no rate: {output:?}"))
 }
 
 fn lost(evidence: &Path) -> Result<u64> {
