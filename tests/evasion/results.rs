@@ -77,6 +77,7 @@ impl Found {
             Want::NotPass => {
                 Found::is(self, Want::Open, denies) || Found::is(self, Want::Seen, denies)
             }
+            Want::Any => *self != Found::Evaded,
             Want::Either => {
                 Found::is(self, Want::Pass, denies) || Found::is(self, Want::Open, denies)
             }

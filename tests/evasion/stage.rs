@@ -24,15 +24,15 @@ pub(crate) struct Stage {
     pub(crate) victim: Option<Victim>,
     cgroup: Option<Cgroup>,
     segment: Option<Segment>,
-    /// The number of the daemon to be reached for.
-    daemon: u32,
+    /// The daemon to be reached for; another process stands in for it.
+    daemon: Option<u32>,
     /// Goes last: the others still have something in it.
     pub(crate) scene: Scene,
 }
 
 impl Stage {
     /// Makes what the words speak of.
-    pub(crate) fn new(words: &str, daemon: u32) -> Stage {
+    pub(crate) fn new(words: &str, daemon: Option<u32>) -> Stage {
         let scene = Scene::new();
         let (root, outside) = (scene.root(), scene.outside());
         // A machine that is emulated feels every copy.
@@ -52,7 +52,8 @@ impl Stage {
         scene.write_manifest(&manifest.text());
         make(words, &root, &outside);
         Stage {
-            victim: words.contains("{victim}").then(|| Victim::new(&outside.join("other"))),
+            victim: (words.contains("{victim}") || daemon.is_none() && words.contains("{daemon}"))
+                .then(|| Victim::new(&outside.join("other"))),
             cgroup: words.contains("{cgroup}").then(Cgroup::new),
             segment: words.contains("{segment}").then(Segment::new),
             scene,
@@ -66,6 +67,7 @@ impl Stage {
         let text = |path: PathBuf| path.to_str().expect("test paths are UTF-8").to_owned();
         let (root, outside) = (self.scene.root(), self.scene.outside());
         let number = |number: Option<String>| number.unwrap_or_default();
+        let victim = self.victim.as_ref().map(|victim| victim.child.id());
         let mut filled = template.to_owned();
         for (word, value) in [
             ("{directory}", text(root.join("directory"))),
@@ -75,14 +77,14 @@ impl Stage {
             ("{deep}", text(outside.join(deep()))),
             ("{root}", text(root)),
             ("{outside}", text(outside)),
-            ("{victim}", number(self.victim.as_ref().map(|it| it.child.id().to_string()))),
+            ("{victim}", number(victim.map(|pid| pid.to_string()))),
             ("{victim-fd}", VICTIM_FD.to_string()),
             ("{handed}", HANDED.to_string()),
             ("{connection}", CONNECTION.to_string()),
             ("{address}", number(self.victim.as_ref().map(|it| it.address.to_string()))),
             ("{cgroup}", number(self.cgroup.as_ref().map(|it| text(it.path().to_owned())))),
             ("{segment}", number(self.segment.as_ref().map(|it| it.0.to_string()))),
-            ("{daemon}", self.daemon.to_string()),
+            ("{daemon}", number(self.daemon.or(victim).map(|pid| pid.to_string()))),
         ] {
             filled = filled.replace(word, &value);
         }
