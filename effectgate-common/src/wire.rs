@@ -43,6 +43,9 @@ pub struct Header {
     pub ts: u64,
     /// The job's number, given by the daemon when the job starts.
     pub job: u64,
+    /// Counts the job's records from 0, those that were lost included: what is
+    /// missing leaves a hole, and two rings can be put in order.
+    pub seq: u64,
     /// Thread group (what user space calls the process id), initial namespace.
     pub pid: u32,
     /// Thread id, initial namespace.
@@ -57,8 +60,29 @@ pub struct Header {
     pub op: u16,
     /// Whole record including its tail, in bytes.
     pub len: u32,
+    /// One of [`decision`].
+    pub decision: u32,
+    pub reserved: u32,
     /// `task_struct::comm`, NUL-padded.
     pub comm: [u8; 16],
+}
+
+/// What the kernel programs made of an effect, by the tables that were compiled
+/// from the job's policy.
+pub mod decision {
+    /// The kernel does not judge such effects, or not all that its policy says
+    /// of this one.
+    pub const NONE: u32 = 0;
+    /// Inside the policy, or not asked about by it.
+    pub const WITHIN: u32 = 1;
+    /// Outside the policy; it was let happen.
+    pub const OUTSIDE: u32 = 2;
+    /// Not known to be inside; it was let happen.
+    pub const UNKNOWN: u32 = 3;
+    /// Outside or unknown, and denied: it did not happen.
+    pub const DENIED: u32 = 4;
+    /// Outside, and its process was killed.
+    pub const KILLED: u32 = 5;
 }
 
 /// What a record is about.
@@ -79,10 +103,14 @@ pub mod kind {
     pub const NET: u16 = 7;
     /// [`super::GuardBody`]
     pub const GUARD: u16 = 8;
+    /// [`super::UnixBody`]
+    pub const UNIX: u16 = 9;
 }
 
 /// What was done to a file, a socket, or the observer's own ground.
 pub mod op {
+    /// Nothing was done to it; it is only named.
+    pub const NOTHING: u16 = 0;
     pub const OPEN_READ: u16 = 1;
     /// Opened for writing (`FMODE_WRITE`), whether or not it existed.
     pub const OPEN_WRITE: u16 = 2;
@@ -99,6 +127,17 @@ pub mod op {
     pub const TRUNCATE: u16 = 10;
     pub const CHMOD: u16 = 11;
     pub const CHOWN: u16 = 12;
+    /// Written, or mapped to be written, through a descriptor that the job did
+    /// not open itself.
+    pub const WRITE: u16 = 13;
+    /// An extended attribute or an access control list was set or removed.
+    pub const SETXATTR: u16 = 14;
+    /// Its times were set.
+    pub const UTIMES: u16 = 15;
+    /// An ioctl that changes the file or what is behind the device.
+    pub const IOCTL: u16 = 16;
+    /// Mapped, or made, executable.
+    pub const MAP_EXEC: u16 = 17;
 
     pub const CONNECT: u16 = 32;
     pub const BIND: u16 = 33;
@@ -119,6 +158,56 @@ pub mod op {
     pub const ENTERED: u16 = 66;
     /// A task of the job was moved to a cgroup outside the job's.
     pub const ESCAPED: u16 = 67;
+    /// The job reached for what is not its own: [`super::GuardBody::value`] is
+    /// one of [`super::reach`].
+    pub const REACHED: u16 = 70;
+}
+
+/// What a job can reach for that lies outside every policy.
+pub mod reach {
+    /// `bpf(2)`; `detail` is the command.
+    pub const BPF: u32 = 1;
+    /// `perf_event_open(2)`.
+    pub const PERF: u32 = 2;
+    /// Something is mounted, moved or remounted; `file` is where.
+    pub const MOUNT: u32 = 3;
+    /// Something is unmounted; `file` is what.
+    pub const UMOUNT: u32 = 4;
+    /// `pivot_root(2)`.
+    pub const PIVOT_ROOT: u32 = 5;
+    /// `chroot(2)`; `file` is where.
+    pub const CHROOT: u32 = 6;
+    /// Code or data that the kernel itself loads: modules, firmware, another
+    /// kernel; `detail` is `enum kernel_load_data_id` or `kernel_read_file_id`.
+    pub const LOAD: u32 = 7;
+    /// Another process is attached to, or its memory or descriptors are taken;
+    /// `pid` is which.
+    pub const PTRACE: u32 = 8;
+    /// A signal to another process, `pid`; `detail` is the signal.
+    pub const SIGNAL: u32 = 9;
+    /// A child in another cgroup (`CLONE_INTO_CGROUP`).
+    pub const CLONE_INTO_CGROUP: u32 = 10;
+    /// A privilege over the whole machine; `detail` is the capability.
+    pub const CAPABILITY: u32 = 11;
+    /// Input put into a terminal (`TIOCSTI`, `TIOCLINUX`).
+    pub const TERMINAL: u32 = 12;
+    /// A kernel thread of an io_uring that polls for work (`SQPOLL`).
+    pub const SQPOLL: u32 = 13;
+    /// A new user namespace.
+    pub const USER_NAMESPACE: u32 = 14;
+    /// A key of the kernel's key rings; `detail` is the permission asked for.
+    pub const KEY: u32 = 15;
+    /// A System V object: memory, semaphores, messages.
+    pub const IPC: u32 = 16;
+    /// Being told of what happens to files (inotify, fanotify); `file` is which.
+    pub const WATCH: u32 = 17;
+    /// Other user or group ids.
+    pub const IDENTITY: u32 = 18;
+    /// The clock, the host's name, quotas, accounting, swap: a setting of the
+    /// whole machine.
+    pub const MACHINE: u32 = 19;
+    /// A descriptor of a socket that was made outside the job.
+    pub const SOCKET: u32 = 20;
 }
 
 /// Flags of a [`FileObject`].
@@ -141,6 +230,10 @@ pub mod obj {
     /// The path ends at the root of a mount that is not attached to the
     /// initial mount tree.
     pub const DETACHED: u32 = 1 << 6;
+    /// On a `/proc`, in the directory of the process that acts.
+    pub const OWN_PROC: u32 = 1 << 7;
+    /// The hook knows no mount: the path is the one inside the file system.
+    pub const IN_FILE_SYSTEM: u32 = 1 << 8;
 }
 
 /// A file, directory or directory entry, as the kernel holds it.
@@ -259,6 +352,25 @@ pub struct NetBody {
     pub port: u32,
     /// `SOCK_…`
     pub sock_type: u32,
+    /// 1 when the socket that answers there was made inside the job.
+    pub own: u32,
+    pub reserved: u32,
+}
+
+/// A Unix socket that the job speaks to.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct UnixBody {
+    /// The file it is bound to; zero for an abstract or unnamed one.
+    pub file: FileObject,
+    /// Its abstract name, without the leading NUL.
+    pub name: Span,
+    /// 1 when it was made inside the job.
+    pub own: u32,
+    /// `SOCK_…`
+    pub sock_type: u32,
 }
 
 #[repr(C)]
@@ -270,13 +382,16 @@ pub struct GuardBody {
     pub file: FileObject,
     /// `task_struct::start_boottime` of the moved process, nanoseconds.
     pub start: u64,
-    /// For [`op::ENTERED`] and [`op::ESCAPED`] the process moved; else 0.
+    /// For [`op::ENTERED`] and [`op::ESCAPED`] the process moved; for
+    /// [`op::REACHED`] the process reached for; else 0.
     pub pid: u32,
     pub ppid: u32,
     /// System-call number for [`op::COMPAT_SYSCALL`], `IPPROTO_…` for
-    /// [`op::SOCKET`], whether mounts changed for [`op::VIEW`]; else 0.
+    /// [`op::SOCKET`], whether mounts changed for [`op::VIEW`], one of [`reach`]
+    /// for [`op::REACHED`]; else 0.
     pub value: u32,
-    /// `AF_… << 16 | SOCK_…` for [`op::SOCKET`]; else 0.
+    /// `AF_… << 16 | SOCK_…` for [`op::SOCKET`], what [`reach`] says for
+    /// [`op::REACHED`]; else 0.
     pub detail: u32,
     /// `task_struct::comm` of the moved process.
     pub comm: [u8; 16],
@@ -308,13 +423,14 @@ macro_rules! layouts {
 
 layouts! {
     Span = 8 { offset = 0, len = 4 }
-    Header = 56 { ts = 0, job = 8, pid = 16, tid = 20, uid = 24, gid = 28, kind = 32, op = 34, len = 36, comm = 40 }
+    Header = 72 { ts = 0, job = 8, seq = 16, pid = 24, tid = 28, uid = 32, gid = 36, kind = 40, op = 42, len = 44, decision = 48, reserved = 52, comm = 56 }
     FileObject = 56 { ino = 0, magic = 8, dev = 16, rdev = 20, mode = 24, nlink = 28, root = 32, flags = 36, path = 40, name = 48 }
     FileBody = 120 { object = 0, other = 56, f_mode = 112, f_flags = 116 }
     ForkBody = 16 { start = 0, pid = 8, ppid = 12 }
     ExecBody = 88 { file = 0, start = 56, argv_len = 64, envp_len = 68, filename = 72, ppid = 80, reserved = 84 }
     ExitBody = 8 { code = 0, reserved = 4 }
     ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
-    NetBody = 32 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28 }
+    NetBody = 40 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28, own = 32, reserved = 36 }
+    UnixBody = 72 { file = 0, name = 56, own = 64, sock_type = 68 }
     GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, detail = 76, comm = 80 }
 }

@@ -110,13 +110,28 @@ impl Coverages {
     }
 }
 
-/// What is to be done about a violation. In this version nothing kills or
-/// denies: whatever the mode, decisions say what was done, and that is to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is to be done about a violation: recorded, its process killed, or it is
+/// denied before it happens. Decisions say what was done.
+/// The later one is stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
+    #[default]
     Observe,
     Kill,
     Enforce,
+}
+
+impl Mode {
+    /// The classes whose effects outside the policy are denied before they
+    /// happen: the network's by what every backend attaches, the others by
+    /// LSM programs.
+    pub fn denies(self, backend: Backend) -> &'static [Class] {
+        match (self, backend) {
+            (Mode::Observe, _) => &[],
+            (Mode::Enforce, Backend::Lsm) => &[Class::File, Class::Exec, Class::Net, Class::Guard],
+            (Mode::Kill | Mode::Enforce, _) => &[Class::Net],
+        }
+    }
 }
 
 /// Where records were lost.
@@ -142,8 +157,17 @@ pub enum Notice {
     Leftovers { killed: u32 },
     /// The job was stopped from outside: a time limit, or a signal to the observer.
     Stopped { why: String },
+    /// The observer killed a process, or the whole job, for a violation.
+    Killed {
+        /// `None`: the whole job.
+        pid: Option<u32>,
+        /// The number of the record that says which violation.
+        violation: u64,
+    },
     /// Hooks stopped firing in the middle of the job.
     CanaryFailed { why: String },
+    /// Effects inside the policy that were seen before, and not reported again.
+    Repeated { counts: Vec<(Class, u64)> },
     /// The job reached a bound of its policy, and was stopped: what it came to.
     Limit { limit: Limited, value: u64 },
 }
@@ -165,7 +189,24 @@ pub struct Event {
     pub tid: u32,
     pub uid: u32,
     pub comm: Bytes,
+    /// What the kernel programs made of it; `None` where they do not judge.
+    pub kernel: Option<Decided>,
     pub what: What,
+}
+
+/// The kernel programs' judgement of an effect, and what they did about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// Inside the policy, or not asked about by it.
+    Within,
+    /// Outside; it was let happen.
+    Outside,
+    /// Not known to be inside; it was let happen.
+    Unknown,
+    /// Outside or unknown, and it did not happen.
+    Denied,
+    /// Outside, and its process was killed.
+    Killed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,8 +236,27 @@ pub enum What {
         address: IpAddr,
         port: u16,
         protocol: u32,
+        /// The socket that answers there was made inside the job.
+        own: bool,
+    },
+    /// A Unix socket that the job speaks to.
+    Unix {
+        op: NetOp,
+        peer: UnixPeer,
+        /// It was made inside the job.
+        own: bool,
     },
     Guard(Guard),
+}
+
+/// Where a Unix socket is to be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnixPeer {
+    /// The file it is bound to.
+    File(FileObject),
+    /// Its abstract name, without the leading NUL.
+    Abstract(Bytes),
+    Unnamed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,6 +290,8 @@ pub struct FileObject {
     /// On a mount internal to the kernel: memfd, pipe, socket.
     pub internal: bool,
     pub unlinked: bool,
+    /// On a `/proc`, in the directory of the process that acts.
+    pub own_proc: bool,
 }
 
 /// Where the walk from the object towards the file system's root ended.
@@ -258,6 +320,17 @@ pub enum FileOp {
     Truncate,
     Chmod,
     Chown,
+    /// Written, or mapped to be written, through a descriptor that the job did
+    /// not open itself.
+    Write,
+    /// An extended attribute or an access control list was set or removed.
+    Setxattr,
+    /// Its times were set.
+    Utimes,
+    /// An ioctl that changes the file, or what is behind the device.
+    Ioctl,
+    /// Mapped, or made, executable.
+    MapExec,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -288,6 +361,58 @@ pub enum Guard {
     },
     /// A process of the job moved to another cgroup.
     Escaped { pid: u32 },
+    /// The job reached for what is not its own.
+    Reached {
+        reach: Reach,
+        /// Which command, signal, capability: see [`Reach`].
+        detail: u32,
+        /// The other process.
+        pid: u32,
+        /// The file or directory it is about.
+        object: Option<FileObject>,
+    },
     /// A record of a kind this version does not know.
     Unknown { kind: u16, op: u16 },
+}
+
+/// What a job can reach for that lies outside every policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reach {
+    /// `bpf(2)`; the detail is its command.
+    Bpf,
+    /// `perf_event_open(2)`.
+    Perf,
+    /// Something is mounted, moved or remounted there.
+    Mount,
+    Umount,
+    PivotRoot,
+    Chroot,
+    /// Code or data that the kernel itself loads: modules, firmware, another
+    /// kernel; the detail is `enum kernel_load_data_id`.
+    Load,
+    /// Another process is attached to, or its memory or descriptors are taken.
+    Ptrace,
+    /// A signal to another process; the detail is the signal.
+    Signal,
+    /// A child in another cgroup (`CLONE_INTO_CGROUP`).
+    CloneIntoCgroup,
+    /// A privilege over the whole machine; the detail is the capability.
+    Capability,
+    /// Input put into a terminal (`TIOCSTI`, `TIOCLINUX`).
+    Terminal,
+    /// A kernel thread of an io_uring that polls for work.
+    SqPoll,
+    UserNamespace,
+    /// A key of the kernel's key rings.
+    Key,
+    /// A System V object: memory, semaphores, messages.
+    Ipc,
+    /// Being told of what happens to files (inotify, fanotify).
+    Watch,
+    /// Other user or group ids.
+    Identity,
+    /// The clock, the host's name, quotas, accounting, swap.
+    Machine,
+    /// A descriptor of a socket that was made outside the job.
+    Socket,
 }

@@ -4,6 +4,7 @@ mod env;
 mod exec;
 mod file;
 mod guard;
+mod kernel;
 mod limit;
 mod net;
 mod read;
@@ -16,12 +17,13 @@ pub use exec::{ExecJudgement, exec};
 pub use file::file;
 pub(crate) use file::is_device;
 pub use guard::guard;
+pub use kernel::{KernelTables, KnownFile, KnownHost, RootGrant};
 pub use limit::limit;
-pub use net::{Listeners, NetJudgement, net};
+pub use net::{NetJudgement, Peer, net, unix};
 pub(crate) use tables::ancestors;
 pub use tables::{Tables, grant_rights, is_kernel_file};
 
-use crate::input::{Class, Started};
+use crate::input::{Class, Decided, Started};
 use crate::policy::Key;
 
 /// What an effect means.
@@ -56,12 +58,15 @@ pub struct Rule {
     pub line: Option<u32>,
 }
 
-/// What happened to the effect. The format has the words `denied` and `killed`
-/// as well, for a version that denies or kills; this one does neither.
+/// What happened to the effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decision {
     Allowed,
     Recorded,
+    /// It did not happen.
+    Denied,
+    /// Its process was killed.
+    Killed,
 }
 
 /// Why a verdict cannot be `pass` although nothing is known to be outside.
@@ -99,12 +104,14 @@ pub enum Doubt {
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]
     CompatSyscall,
-    #[error("a socket was made (raw, packet or of another protocol) whose traffic no hook sees")]
-    Socket,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
+    #[error("the kernel judged an effect otherwise than user space")]
+    Disagreement,
     #[error("a kernel record of an unknown kind arrived")]
     UnknownRecord,
+    #[error("the observer killed it for a violation: what it would still have done is not known")]
+    Killed,
     #[error("the job was stopped from outside before it ended: {0}")]
     Stopped(String),
 }
@@ -140,8 +147,26 @@ impl Judgement {
         }
     }
 
-    /// What was done about it: in every mode no more than to record it.
-    pub fn decision(&self) -> Decision {
+    /// Whether the kernel came to something else; nothing to compare is no
+    /// difference.
+    pub fn differs(&self, kernel: Option<Decided>) -> bool {
+        let agrees = match kernel {
+            None => true,
+            Some(Decided::Within) => self.within(),
+            Some(Decided::Outside | Decided::Killed) => self.is_violation(),
+            Some(Decided::Unknown) => matches!(self.finding, Finding::Doubt(_)),
+            Some(Decided::Denied) => !self.within(),
+        };
+        !agrees
+    }
+
+    /// What was done about it.
+    pub fn decision(&self, kernel: Option<Decided>) -> Decision {
+        match kernel {
+            Some(Decided::Denied) => return Decision::Denied,
+            Some(Decided::Killed) => return Decision::Killed,
+            Some(Decided::Within | Decided::Outside | Decided::Unknown) | None => {}
+        }
         match self.finding {
             Finding::Within => Decision::Allowed,
             Finding::Recorded

@@ -18,6 +18,7 @@ use crate::policy::{Agent, Entry, Key, Kind, Limit, Limits, List, Network, Polic
 pub(crate) use binaries::is_basename;
 pub(crate) use identity::is_bot;
 pub(crate) use keys::FORMAT;
+pub(crate) use roots::is_socket;
 
 /// Reads a manifest of version 1 or 2. `today` is `YYYY-MM-DD`: exceptions
 /// expire.

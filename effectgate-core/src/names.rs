@@ -4,9 +4,10 @@
 use serde::{Serialize, Serializer};
 
 use crate::input::{
-    Backend, Class, Coverage, Coverages, Exit, FileOp, Limited, Mode, NetOp, Stage,
+    Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
 use crate::judge::Decision;
+use crate::policy::OnLoss;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
 
@@ -47,19 +48,34 @@ names! {
     FileOp {
         OpenRead = "open_read", OpenWrite = "open_write", Create = "create", Mkdir = "mkdir",
         Rmdir = "rmdir", Unlink = "unlink", Rename = "rename", Link = "link", Symlink = "symlink",
-        Truncate = "truncate", Chmod = "chmod", Chown = "chown",
+        Truncate = "truncate", Chmod = "chmod", Chown = "chown", Write = "write",
+        Setxattr = "setxattr", Utimes = "utimes", Ioctl = "ioctl", MapExec = "map_exec",
     }
     NetOp { Connect = "connect", Bind = "bind", Send = "send" }
     ProcessAction { Fork = "fork", Exec = "exec", Exit = "exit" }
     EnvAction { Hold = "hold", Inherit = "inherit", Make = "make" }
     GuardAction {
         Start = "start", Canary = "canary", Launch = "launch", Gap = "gap",
-        Leftovers = "leftovers", Stopped = "stopped", CanaryFailed = "canary_failed",
+        Leftovers = "leftovers", Stopped = "stopped", Killed = "killed", CanaryFailed = "canary_failed",
         IoUring = "io_uring", CompatSyscall = "compat_syscall", Socket = "socket", Entered = "entered",
-        Escaped = "escaped", Unknown = "unknown", Verdict = "verdict",
+        Escaped = "escaped", Reached = "reached", Repeated = "repeated", Unknown = "unknown",
+        Verdict = "verdict",
     }
+    Reach {
+        Bpf = "bpf", Perf = "perf_event", Mount = "mount", Umount = "umount",
+        PivotRoot = "pivot_root", Chroot = "chroot", Load = "kernel_load", Ptrace = "ptrace",
+        Signal = "signal", CloneIntoCgroup = "clone_into_cgroup", Capability = "capability",
+        Terminal = "terminal_input", SqPoll = "sqpoll", UserNamespace = "user_namespace",
+        Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
+        Socket = "socket",
+    }
+    OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }
-    Decision { Allowed = "allowed", Recorded = "recorded" }
+    Decided {
+        Within = "within", Outside = "outside", Unknown = "unknown", Denied = "denied",
+        Killed = "killed",
+    }
+    Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 

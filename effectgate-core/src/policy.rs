@@ -13,7 +13,7 @@ pub use crate::host::{Host, HostName, Protocol};
 use crate::input::Limited;
 use crate::secret::is_secret_name;
 use crate::{envelope, manifest};
-pub use agent::{Agent, Exception, Limit, Limits, OnLoss, OnViolation, Reached, Server};
+pub use agent::{Agent, Exception, Limit, Limits, OnLoss, Reached, Server};
 pub use list::{Entry, Key, List, Named};
 pub use outside::leads_outside;
 pub use roots::{Rights, RootRule, Roots};

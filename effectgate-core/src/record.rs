@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 pub use action::{Action, EnvAction, GuardAction, ProcessAction};
 pub(crate) use objects::{
     canary, closing, env, exec, exit, file, fork, gap, guard, net, notice, opening, protocol_name,
+    sums, unix,
 };
 
-use crate::input::{Coverage, UnixNanos};
+use crate::input::{Coverage, Decided, UnixNanos};
 use crate::judge::{Decision, Rule};
 use crate::process::Process;
 
@@ -33,6 +34,8 @@ pub(crate) struct Record<'a> {
     pub within: bool,
     pub rule: &'a Rule,
     pub decision: Decision,
+    /// What the kernel programs came to, where it is something else.
+    pub kernel: Option<Decided>,
     /// Null for class `guard`.
     pub coverage: Option<Coverage>,
 }
@@ -40,7 +43,7 @@ pub(crate) struct Record<'a> {
 impl Record<'_> {
     /// The record's members, but for `hash`, in their place in the chain.
     pub fn to_json(&self, seq: u64, prev: &str) -> Value {
-        json!({
+        let mut record = json!({
             "schema": SCHEMA,
             "seq": number(seq),
             "ts": crate::time::format(self.ts),
@@ -54,7 +57,11 @@ impl Record<'_> {
             "decision": self.decision,
             "coverage": self.coverage,
             "prev": prev,
-        })
+        });
+        if let Some(kernel) = self.kernel {
+            record["kernel"] = kernel.name().into();
+        }
+        record
     }
 }
 

@@ -106,6 +106,17 @@ pub fn is_credential_path(path: &[u8]) -> bool {
         || (path.starts_with(b"/etc/ssh/ssh_host_") && path.ends_with(b"_key"))
 }
 
+/// Where credentials are kept, on the machine and in a home (an absolute path):
+/// files and directories that need not exist.
+pub fn credential_places(home: Option<&str>) -> impl Iterator<Item = String> {
+    let in_home = move |part: &&str| {
+        let name = part.trim_end_matches('/');
+        home.map(|home| format!("{}{name}", home.trim_end_matches('/')))
+    };
+    let fixed = EXACT.iter().chain(&BELOW).map(|path| path.trim_end_matches('/').to_owned());
+    fixed.chain(ANYWHERE.iter().copied().filter_map(move |part| in_home(&part)))
+}
+
 /// Whether credentials of the machine lie somewhere below this directory (an
 /// absolute path in normal form), or those of its users or its processes.
 pub fn holds_credentials(directory: &str) -> bool {

@@ -37,6 +37,9 @@ pub struct Verdict {
     pub ended: String,
     /// Records by class and decision, the first and the last included.
     pub counts: BTreeMap<Class, BTreeMap<Decision, u64>>,
+    /// Effects inside the policy that were seen before, and are in no record,
+    /// by class.
+    pub repeated: BTreeMap<Class, u64>,
     /// Records known to be lost, by class.
     pub lost: BTreeMap<Class, u64>,
     /// Distinct violations in the order of their first appearance.
@@ -44,7 +47,7 @@ pub struct Verdict {
     /// Violations beyond those listed, each time they happened.
     pub violations_unlisted: u64,
     /// Effects that the kernel judged otherwise than user space; null when the
-    /// two were not compared. In this version the kernel judges nothing.
+    /// two were not compared.
     pub disagreements: Option<u64>,
     pub log: Log,
 }

@@ -5,7 +5,7 @@ mod common;
 use effectgate_core::compare::{Against, Comparison, Form, compare, without_trace};
 use effectgate_core::policy::{
     Agent, Binary, Entry, Exception, Host, HostName, Key, Kind, Limit, Limits, List, Named,
-    Network, OnLoss, OnViolation, Policy, Protocol, Reached, Rights, RootRule, Roots, Server, Tool,
+    Network, OnLoss, Policy, Protocol, Reached, Rights, RootRule, Roots, Server, Tool,
 };
 use proptest::prelude::*;
 
@@ -89,7 +89,7 @@ fn manifest() -> Policy {
             },
             min_coverage: None,
             on_loss: OnLoss::default(),
-            on_violation: OnViolation::default(),
+            on_violation: Default::default(),
         })),
     }
 }

@@ -6,7 +6,7 @@ mod common;
 mod manifest;
 
 use effectgate_core::diff::{Kind, diff};
-use effectgate_core::input::Coverage;
+use effectgate_core::input::{Coverage, Mode};
 use effectgate_core::policy::*;
 use effectgate_core::profile;
 use manifest::{envelope, manifest, *};
@@ -141,12 +141,12 @@ fn what_is_more_and_what_is_not() {
         (
             "held less strictly",
             |p| {
-                agent(p).on_violation = OnViolation::Enforce;
+                agent(p).on_violation = Mode::Enforce;
                 agent(p).on_loss = OnLoss::Kill;
                 agent(p).min_coverage = Some(Coverage::Object);
                 agent(p).pins.push(("model".into(), "m-1".into()));
             },
-            |p| agent(p).on_violation = OnViolation::Kill,
+            |p| agent(p).on_violation = Mode::Kill,
             &[Kind::OnViolation, Kind::OnLoss, Kind::MinCoverage, Kind::Pin],
         ),
         ("another service", same, |p| p.id = "other-bot".into(), &[Kind::Service]),
@@ -191,9 +191,7 @@ fn what_is_said_and_permits_nothing() {
 fn two_formats() {
     let old = manifest();
     let kinds: Vec<Kind> = diff(&old, &envelope()).more.iter().map(|it| it.kind).collect();
-    for kind in
-        [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::UnixSocket, Kind::Server, Kind::Limit]
-    {
+    for kind in [Kind::ProgramsUnjudged, Kind::ReadsUnjudged, Kind::Server, Kind::Limit] {
         assert!(kinds.contains(&kind), "{kind:?} in {kinds:?}");
     }
     let delta = diff(&envelope(), &old);
@@ -309,7 +307,7 @@ fn permits(policy: &Policy, effect: &Effect) -> bool {
             let host = HostName::Name(host.clone());
             policy.lists_host(&host).any(|entry| entry.value.allows(*port, *protocol))
         }
-        Effect::Socket(path) => policy.agent.is_none() || policy.unix_sockets.find(path).is_some(),
+        Effect::Socket(path) => policy.unix_sockets.find(path).is_some(),
         Effect::Hold(key) => policy.allows_env(key.as_bytes()),
         Effect::Call(server, name) => policy.lists_tool(server.as_deref(), name).is_some(),
     }

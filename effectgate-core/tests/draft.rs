@@ -59,7 +59,7 @@ fn on(op: FileOp, path: &str) -> Input {
 
 fn connect(address: &str, port: u16) -> Input {
     let address = address.parse().unwrap();
-    event(What::Net { op: NetOp::Connect, address, port, protocol: 6 })
+    event(What::Net { op: NetOp::Connect, address, port, protocol: 6, own: false })
 }
 
 #[test]
@@ -142,6 +142,33 @@ fn a_manifest_says_from_what_each_entry_follows() {
         assert!(text.contains(line), "{line}\n{text}");
     }
     assert_eq!(draft.left_out.len(), 3, "{draft:?}");
+}
+
+#[test]
+fn what_was_mapped_and_spoken_to_is_drafted() {
+    let socket = |path: &str| UnixPeer::File(object(path, RootMatch::Outside));
+    let speak = |peer, own| event(What::Unix { op: NetOp::Connect, peer, own });
+    let draft = manifest(vec![
+        on(FileOp::Create, "/srv/shop/out/plug.so"),
+        on(FileOp::MapExec, "/srv/shop/out/plug.so"),
+        on(FileOp::MapExec, "/srv/shop/vendor/lib.so"),
+        on(FileOp::MapExec, "/tmp/effectgate-3/made.so"),
+        on(FileOp::Setxattr, "/srv/shop/marks/f"),
+        speak(socket("/run/bus"), false),
+        speak(socket("/srv/shop/own"), true),
+        speak(UnixPeer::Abstract(b"bus".to_vec()), false),
+    ]);
+    for line in [
+        "exec_roots:\n  - \"out\"  # line 5: sh mapped /srv/shop/out/plug.so\n",
+        "  - \"marks\"  # line ",
+        "unix_sockets:\n  - \"/run/bus\"  # line ",
+        "# not drafted: bus: a socket without a file",
+        "# not drafted: /tmp/effectgate-3/made.so: nothing may run from TMPDIR",
+    ] {
+        assert!(draft.text.contains(line), "{line}\n{}", draft.text);
+    }
+    assert_eq!(draft.left_out.len(), 2, "{draft:?}");
+    assert!(!draft.text.contains("vendor"), "{}", draft.text);
 }
 
 #[test]

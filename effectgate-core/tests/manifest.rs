@@ -1,9 +1,7 @@
 //! What the manifest's grammar takes, refuses, and says about it.
 
-use effectgate_core::input::Coverage;
-use effectgate_core::policy::{
-    self, Fault, Kind, Network, OnLoss, OnViolation, Policy, Reached, Rights,
-};
+use effectgate_core::input::{Coverage, Mode};
+use effectgate_core::policy::{self, Fault, Kind, Network, OnLoss, Policy, Reached, Rights};
 
 const TODAY: &str = "2026-01-31";
 
@@ -77,7 +75,7 @@ fn version_2_compiles() {
     );
     let agent = policy.agent.unwrap();
     assert_eq!(agent.min_coverage, Some(Coverage::Object));
-    assert_eq!((agent.on_loss, agent.on_violation), (OnLoss::Kill, OnViolation::Enforce));
+    assert_eq!((agent.on_loss, agent.on_violation), (OnLoss::Kill, Mode::Enforce));
     assert_eq!(agent.pins[1], ("tool_host".to_owned(), "1.4.2".to_owned()));
     assert!(agent.dependency_change);
 }

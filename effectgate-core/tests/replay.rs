@@ -155,6 +155,7 @@ fn broad() -> Vec<serde_json::Value> {
         address: "192.0.2.1".parse().unwrap(),
         port: 443,
         protocol: 6,
+        own: false,
     };
     let process = Known { pid: 7, ppid: 1, start: 3, exe: b"/bin/x".to_vec(), comm: b"x".to_vec() };
     let link = What::File {

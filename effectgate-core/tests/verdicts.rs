@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use effectgate_core::input::*;
 use effectgate_core::judge::Decision;
+use effectgate_core::replay::replay;
 use effectgate_core::{Outcome, State, Verdict, step};
 
 fn inside() -> Input {
@@ -76,6 +77,8 @@ fn what_may_have_gone_unseen_leaves_it_open() {
         (event(What::Guard(Guard::Unknown { kind: 1, op: 2 })), "unknown kind"),
         (note(Notice::CanaryFailed { why: "silence".into() }), "silence"),
         (note(Notice::Stopped { why: "time limit".into() }), "time limit"),
+        (note(Notice::Killed { pid: None, violation: 3 }), "killed it for a violation"),
+        (note(Notice::Killed { pid: Some(9), violation: 3 }), "killed it for a violation"),
     ] {
         let open = verdict(vec![input.clone()]);
         assert_eq!(open.verdict, Outcome::Indeterminate, "{reason}");
@@ -85,6 +88,10 @@ fn what_may_have_gone_unseen_leaves_it_open() {
     }
     let killed = verdict(vec![note(Notice::Leftovers { killed: 2 })]);
     assert_eq!(killed.verdict, Outcome::Pass);
+    let counts = vec![(Class::File, 2), (Class::Net, 1), (Class::File, 3)];
+    let repeated = verdict(vec![note(Notice::Repeated { counts })]);
+    assert_eq!(repeated.verdict, Outcome::Pass);
+    assert_eq!(repeated.repeated, [(Class::File, 5), (Class::Net, 1)].into());
 }
 
 #[test]
@@ -113,7 +120,7 @@ fn what_is_not_measured_is_said() {
     assert_eq!(verdict.verdict, Outcome::Pass, "no minimum binds what no backend watches");
     let json = serde_json::to_value(&verdict).unwrap();
     assert_eq!(json["coverage"]["tool"], "none");
-    assert_eq!(json["disagreements"], serde_json::Value::Null);
+    assert_eq!(json["disagreements"], 0);
     assert_eq!(self::json(&lines[0])["object"]["coverage"], json["coverage"]);
 }
 
@@ -125,21 +132,14 @@ fn setup_is_recorded_and_not_judged() {
         address: "127.0.0.1".parse().unwrap(),
         port: 9,
         protocol: 6,
-    });
-    let connect = event(What::Net {
-        op: NetOp::Connect,
-        address: "127.0.0.1".parse().unwrap(),
-        port: 9,
-        protocol: 6,
+        own: false,
     });
     let setup = vec![start, outside(), env(&["SECRET"]), bind, canary(), launched()];
     let (lines, verdict) = run([setup.clone(), vec![finished()]].concat());
     assert_eq!(verdict.verdict, Outcome::Pass);
     assert_eq!(json(&lines[1])["rule"]["name"], "setup");
-    let (_, verdict) = run([setup.clone(), vec![env(&["SECRET"]), finished()]].concat());
+    let (_, verdict) = run([setup, vec![env(&["SECRET"]), finished()]].concat());
     assert_eq!(verdict.verdict, Outcome::Fail, "the baseline begins at the launch");
-    let (_, verdict) = run([setup, vec![connect, finished()]].concat());
-    assert_eq!(verdict.verdict, Outcome::Fail, "the observer's listeners are not the job's");
 }
 
 #[test]
@@ -157,22 +157,22 @@ fn keys_are_inherited_once_and_then_made() {
 
 #[test]
 fn the_job_reaches_its_own_listeners() {
-    let net = |op, address: &str| {
-        event(What::Net { op, address: address.parse().unwrap(), port: 8080, protocol: 6 })
+    let connect = |address: &str, own| {
+        let address = address.parse().unwrap();
+        event(What::Net { op: NetOp::Connect, address, port: 8080, protocol: 6, own })
     };
-    let bind = net(NetOp::Bind, "127.0.0.1");
-    let connect = net(NetOp::Connect, "::ffff:127.0.0.1");
-    assert_eq!(verdict(vec![bind, connect.clone()]).verdict, Outcome::Pass);
-    assert_eq!(verdict(vec![connect.clone()]).verdict, Outcome::Fail);
-    let other = net(NetOp::Bind, "127.0.0.2");
-    assert_eq!(verdict(vec![other, connect]).verdict, Outcome::Fail, "the host's own");
-    let mapped = vec![net(NetOp::Bind, "::ffff:127.0.0.2"), net(NetOp::Connect, "127.0.0.2")];
-    assert_eq!(verdict(mapped).verdict, Outcome::Pass);
+    let (lines, verdict) = job(started(), vec![connect("::ffff:127.0.0.1", true)]);
+    assert_eq!(verdict.verdict, Outcome::Pass);
+    assert_eq!(json(&lines[3])["object"]["listener"], "job");
+    let (lines, verdict) = job(started(), vec![connect("127.0.0.1", false)]);
+    assert_eq!(verdict.verdict, Outcome::Fail, "the host's own");
+    assert!(json(&lines[3])["object"].get("listener").is_none());
     let named = event(What::Net {
         op: NetOp::Connect,
         address: "::ffff:192.0.2.1".parse().unwrap(),
         port: 443,
         protocol: 6,
+        own: false,
     });
     let (lines, verdict) = job(started(), vec![named]);
     assert_eq!(verdict.verdict, Outcome::Pass);
@@ -187,6 +187,54 @@ fn no_mode_claims_more_than_was_done() {
         let (lines, _) = job(started, vec![outside(), inside()]);
         let decisions = [lines[3].decision, lines[4].decision];
         assert_eq!(decisions, [Decision::Recorded, Decision::Allowed], "{mode:?} {backend:?}");
+        let denied = json(&lines[0])["object"].get("denied").cloned();
+        let want = match (mode, backend) {
+            (Mode::Observe, _) => None,
+            (Mode::Enforce, Backend::Lsm) => {
+                Some(serde_json::json!(["file", "exec", "net", "guard"]))
+            }
+            (Mode::Kill | Mode::Enforce, _) => Some(serde_json::json!(["net"])),
+        };
+        assert_eq!(denied, want, "{mode:?} {backend:?}");
+    }
+}
+
+#[test]
+fn what_the_kernel_did_is_the_decision() {
+    let denied = job(started(), vec![decided(Decided::Denied, outside())]);
+    let killed = job(started(), vec![decided(Decided::Killed, outside())]);
+    for ((lines, verdict), decision) in [(denied, Decision::Denied), (killed, Decision::Killed)] {
+        assert_eq!((verdict.verdict, verdict.disagreements), (Outcome::Fail, Some(0)));
+        assert_eq!(verdict.violations[0].decision, decision);
+        assert!(json(&lines[3]).get("kernel").is_none());
+    }
+}
+
+#[test]
+fn where_the_kernel_disagrees_the_verdict_is_open() {
+    let unplaced = || write("/srv/repo/a", RootMatch::Unknown);
+    for (input, agreeing) in [
+        (inside(), &[Decided::Within][..]),
+        (outside(), &[Decided::Outside, Decided::Denied, Decided::Killed]),
+        (unplaced(), &[Decided::Unknown, Decided::Denied]),
+    ] {
+        for kernel in Decided::ALL {
+            let agrees = agreeing.contains(kernel);
+            let inputs = vec![decided(*kernel, input.clone())];
+            let (lines, verdict) = job(started(), inputs.clone());
+            assert_eq!(verdict.disagreements, Some(u64::from(!agrees)), "{kernel:?}");
+            let said = json(&lines[3]).get("kernel").cloned();
+            assert_eq!(said, (!agrees).then(|| kernel.name().into()), "{kernel:?}");
+            let open = verdict.reasons.iter().any(|it| it.contains("otherwise than user space"));
+            assert_eq!(open, !agrees, "{:?}", verdict.reasons);
+            let log = log(&lines);
+            let replayed = replay(&log[..], policy()).unwrap();
+            assert!(replayed.agrees(), "{kernel:?}");
+            assert_eq!(replayed.verdict.disagreements, verdict.disagreements);
+            // Nothing is compared where the kernel is not said to judge.
+            let alone = job(Started { judged: false, ..started() }, inputs).1;
+            assert_eq!(alone.disagreements, None);
+        }
     }
 }
 
@@ -253,6 +301,7 @@ fn records_have_the_documented_members() {
         "started",
         "ended",
         "counts",
+        "repeated",
         "lost",
         "violations",
         "disagreements",

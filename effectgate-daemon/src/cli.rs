@@ -108,7 +108,7 @@ pub enum Command {
 pub struct Run {
     #[command(flatten)]
     pub policy: PolicyArgs,
-    /// observe (record); kill and enforce are not to be had yet
+    /// What is done about a violation; a manifest can ask for more
     #[arg(long, value_enum, default_value_t = Mode::Observe)]
     pub mode: Mode,
     /// How the kernel is watched
@@ -298,6 +298,9 @@ pub enum JobCommand {
         /// directory)
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
+        /// What is done about a violation; a manifest can ask for more
+        #[arg(long, value_enum, default_value_t = Mode::Observe)]
+        mode: Mode,
         /// Refuse to start where effects would be known less well than this
         #[arg(long, value_enum, default_value_t = MinCoverage::Argument)]
         min_coverage: MinCoverage,

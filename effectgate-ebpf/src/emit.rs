@@ -1,4 +1,4 @@
-//! The only writer of the ring.
+//! The only writer of the rings.
 //!
 //! A record is put together in a scratch slot, since a path's length is not
 //! known beforehand and a reservation cannot shrink, and then copied. LSM
@@ -18,14 +18,17 @@ use aya_ebpf::{
         generated::{bpf_ktime_get_boot_ns, bpf_ringbuf_output, bpf_ringbuf_query},
     },
     macros::map,
-    maps::{Array, PerCpuHashMap, RingBuf},
+    maps::{Array, HashMap, LruHashMap, PerCpuHashMap, RingBuf},
 };
 use zerocopy::IntoBytes;
 
 use crate::kernel::offset;
 use effectgate_common::{
-    maps::{LostKey, SLOTS_PER_CPU},
-    wire::{ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span},
+    maps::{CANARY_JOB, LostKey, SLOTS_PER_CPU, Seen},
+    wire::{
+        ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span,
+        UnixBody, decision, kind,
+    },
 };
 
 /// Nobody reads it: it puts the wire's types into the object's BTF, where a
@@ -40,6 +43,7 @@ pub static WIRE: Wire = Wire {
     args: zero::<ArgsBody>(),
     net: zero::<NetBody>(),
     guard: zero::<GuardBody>(),
+    unix: zero::<UnixBody>(),
 };
 
 const fn zero<T>() -> T {
@@ -57,11 +61,33 @@ pub struct Wire {
     args: ArgsBody,
     net: NetBody,
     guard: GuardBody,
+    unix: UnixBody,
 }
 
-/// The ring; the loader may give it another size.
+/// What a verdict rests on: processes, programs, the network, the observer's own
+/// ground, and everything that is not inside the policy. The loader may give the
+/// rings other sizes.
 #[map]
-static RING: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+static CRITICAL: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+
+/// The rest: file effects inside the policy. However many they are, they crowd
+/// nothing else out.
+#[map]
+static BULK: RingBuf = RingBuf::with_byte_size(16 << 20, 0);
+
+/// The number of each job's next record. The daemon puts it there before the
+/// job starts.
+#[map]
+static NUMBERS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
+
+/// See [`Seen`].
+#[map]
+static SEEN: LruHashMap<Seen, u8> = LruHashMap::with_max_entries(65536, 0);
+
+/// Effects that were not reported again, by job and class. The daemon puts a
+/// job's keys there before the job starts.
+#[map]
+static REPEATED: PerCpuHashMap<LostKey, u64> = PerCpuHashMap::with_max_entries(8192, 0);
 
 /// Records that found no room, by job and class. The daemon puts a job's keys
 /// there before the job starts.
@@ -122,6 +148,7 @@ impl Record {
             // SAFETY: no arguments.
             ts: unsafe { bpf_ktime_get_boot_ns() },
             job,
+            seq: 0,
             pid: (task >> 32) as u32,
             tid: task as u32,
             uid: user as u32,
@@ -129,6 +156,8 @@ impl Record {
             kind,
             op,
             len: 0,
+            decision: decision::NONE,
+            reserved: 0,
             comm: bpf_get_current_comm().unwrap_or_default(),
         };
         // SAFETY: the slot is ours; the buffer is larger than any fixed part.
@@ -199,21 +228,73 @@ impl Record {
         }
     }
 
-    /// Sends the record and frees the slot.
+    /// Sends the record with what was decided, and frees the slot. False when
+    /// there was no room (counted).
     #[inline(always)]
-    pub fn submit(self) {
+    pub fn submit(self, decision: u32) -> bool {
         let len = self.used() & POSITION_MASK;
         // SAFETY: the slot is ours until `busy` is cleared; `len` is masked to
         // less than the buffer.
         unsafe {
             let buffer = (&raw mut (*self.slot).buffer).cast::<u8>();
-            (*buffer.cast::<Header>()).len = len as u32;
-            if bpf_ringbuf_output(ring(), buffer.cast(), len as u64, wakeup()) != 0 {
-                lost((*buffer.cast::<Header>()).job, self.class);
+            let header = buffer.cast::<Header>();
+            (*header).len = len as u32;
+            (*header).decision = decision;
+            let job = (*header).job;
+            (*header).seq = number(job);
+            let bulk =
+                (*header).kind == kind::FILE && decision <= decision::WITHIN && job != CANARY_JOB;
+            let sent = output(if bulk { ring(&BULK) } else { ring(&CRITICAL) }, buffer, len);
+            if !sent {
+                lost(job, self.class);
             }
             atomic_xchg::<u64, { AtomicOrdering::SeqCst }>(&raw mut (*self.slot).busy, 0);
+            sent
         }
     }
+}
+
+/// The number of a job's next record. Those that are lost have one too.
+#[inline(always)]
+fn number(job: u64) -> u64 {
+    match NUMBERS.get_ptr_mut(job) {
+        // SAFETY: the entry is the daemon's to remove, after the job; the
+        // counter is changed by nothing else.
+        Some(next) => unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::SeqCst }>(next, 1) },
+        None => 0,
+    }
+}
+
+#[inline(always)]
+fn output(ring: *mut core::ffi::c_void, buffer: *mut u8, len: usize) -> bool {
+    // SAFETY: the map outlives the call, and so does the buffer.
+    unsafe { bpf_ringbuf_output(ring, buffer.cast(), len as u64, wakeup(ring)) == 0 }
+}
+
+/// Whether the effect was reported before; then it is counted.
+#[inline(always)]
+pub fn seen(key: &Seen, class: u32) -> bool {
+    if SEEN.get_ptr_mut(key).is_none() {
+        return false;
+    }
+    repeated(key.job, class);
+    true
+}
+
+/// Counts an effect that was reported before.
+#[inline(always)]
+pub fn repeated(job: u64, class: u32) {
+    if let Some(count) = REPEATED.get_ptr_mut(LostKey { job, class, reserved: 0 }) {
+        // SAFETY: as in `lost`.
+        unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(count, 1) };
+    }
+}
+
+/// Takes note of an effect that was reported.
+#[inline(always)]
+pub fn note(key: &Seen) {
+    // A full table forgets what was not seen for long; then it is said again.
+    let _ = SEEN.insert(key, 0, 0);
 }
 
 /// Counts a record that could not be sent.
@@ -228,20 +309,20 @@ pub fn lost(job: u64, class: u32) {
 }
 
 #[inline(always)]
-fn ring() -> *mut core::ffi::c_void {
-    (&raw const RING).cast_mut().cast()
+fn ring(map: &'static RingBuf) -> *mut core::ffi::c_void {
+    (&raw const *map).cast_mut().cast()
 }
 
-/// Bytes in the ring at which its reader is woken; the loader sets it.
+/// Bytes in a ring at which its reader is woken; the loader sets it.
 #[unsafe(no_mangle)]
 pub static WAKE_BYTES: u64 = 0;
 
 /// Waking the reader costs the producer microseconds, so it is woken only when
 /// a good part of the ring is waiting; otherwise it comes by itself.
 #[inline(always)]
-fn wakeup() -> u64 {
+fn wakeup(ring: *mut core::ffi::c_void) -> u64 {
     // SAFETY: the map outlives the call.
-    let waiting = unsafe { bpf_ringbuf_query(ring(), u64::from(BPF_RB_AVAIL_DATA)) };
+    let waiting = unsafe { bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA)) };
     u64::from(if waiting >= offset(&WAKE_BYTES) as u64 {
         BPF_RB_FORCE_WAKEUP
     } else {

@@ -8,32 +8,35 @@ use aya_ebpf::{
         generated::{bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user},
     },
     macros::btf_tracepoint,
-    programs::BtfTracePointContext,
+    programs::{BtfTracePointContext, LsmContext},
 };
 use aya_log_ebpf::debug;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{
         ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, ExitBody, FileObject, ForkBody, GuardBody,
-        PATH_MAX, kind, op,
+        PATH_MAX, decision, kind, op,
     },
 };
 
 use crate::{
     cgroup,
     emit::{self, Record},
+    hook::gates,
+    ioctl,
+    judge::{self, Found},
     kernel::{
         OFF_BPRM_FILE, OFF_BPRM_FILENAME, OFF_BPRM_INTERP, OFF_MM_ARG_END, OFF_MM_ARG_START,
         OFF_MM_ENV_END, OFF_MM_ENV_START, OFF_MM_EXE_FILE, OFF_SIGNAL_LIVE, OFF_SIGNAL_THREADS,
         OFF_TASK_COMM, OFF_TASK_EXIT_CODE, OFF_TASK_LEADER, OFF_TASK_MM, OFF_TASK_PARENT,
         OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, OFF_TASK_THREADS, Ptr,
-        follow, offset, read,
+        follow, offset, peek, peek_ptr, read,
     },
     lsm,
-    object::{self, Place},
+    object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
-    scope,
+    scope, socket,
     syscall::{CLONE_NEWNS, guard},
 };
 
@@ -87,7 +90,7 @@ fn forked(child: Ptr) -> Option<u64> {
                 ppid: parent(child).unwrap_or(0),
             },
         );
-        record.submit();
+        record.submit(decision::NONE);
     }
     Some(job)
 }
@@ -111,6 +114,7 @@ fn exited(task: Ptr) -> Option<()> {
     let job = scope::label(tid)?.job;
     let _ = scope::TASKS.remove(tid);
     lsm::forget(tid);
+    ioctl::forget(tid);
     // Threads that still live; this one is not among them any more.
     let live: u32 = follow(task, &OFF_TASK_SIGNAL).and_then(|s| read(s, &OFF_SIGNAL_LIVE))?;
     if live != 0 || job == REGISTRAR_JOB {
@@ -118,7 +122,7 @@ fn exited(task: Ptr) -> Option<()> {
     }
     let record = Record::begin(job, class::EXEC, kind::EXIT, 0, size_of::<ExitBody>())?;
     record.put(0, ExitBody { code: read(task, &OFF_TASK_EXIT_CODE).unwrap_or(0), reserved: 0 });
-    record.submit();
+    record.submit(decision::NONE);
     Some(())
 }
 
@@ -155,6 +159,73 @@ fn relabel(old_tid: u32) -> Option<u64> {
     Some(job)
 }
 
+gates! {
+    "bprm_creds_from_file" bprm_creds_from_file given 2 => about_to_run;
+}
+
+/// `bprm_creds_from_file(bprm, file)`: the file that will run is known, for a
+/// script its interpreter, and the old image is still there to be told no.
+#[inline(always)]
+fn about_to_run(ctx: &LsmContext) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
+    let Some(path) = open::path_of(ctx.arg(1)) else {
+        emit::lost(job, class::EXEC);
+        let decision = judge::settle(job, decision::UNKNOWN, true);
+        return judge::answer(job, decision, false, true);
+    };
+    let found = judge::program(job, path);
+    if !judge::denied(job, found.finding) {
+        return 0;
+    }
+    let sent = not_run(ctx.arg(0), job, path, found).is_some();
+    judge::answer(job, decision::DENIED, sent, true)
+}
+
+/// Records a program that was not let run. Its strings are in no memory yet
+/// that can be read here.
+#[inline(always)]
+fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
+    const BODY: usize = size_of::<ExecBody>();
+    // SAFETY: no arguments.
+    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let record = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY)?;
+    let place = Place { at: offset_of!(ExecBody, file), body: BODY };
+    object::describe(record, place, path, object::NO_NAME, found);
+    asked_for(record, bprm);
+    record.put(
+        offset_of!(ExecBody, start),
+        peek::<u64>(peek_ptr(task, &OFF_TASK_LEADER), &OFF_TASK_START),
+    );
+    record.put(offset_of!(ExecBody, argv_len), 0u64);
+    record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
+    record.put(offset_of!(ExecBody, reserved), 0u32);
+    record.submit(decision::DENIED).then_some(())
+}
+
+/// Whether something else runs than what was asked for.
+#[inline(always)]
+fn is_script(bprm: Ptr) -> bool {
+    peek::<u64>(bprm, &OFF_BPRM_FILENAME) != peek::<u64>(bprm, &OFF_BPRM_INTERP)
+}
+
+/// The script that was asked for: a script's interpreter has taken its place;
+/// `/dev/fd/N` of execveat and symbolic links are other names of the same file.
+#[inline(always)]
+fn asked_for(record: Record, bprm: Ptr) {
+    const BODY: usize = size_of::<ExecBody>();
+    let start = record.used();
+    if let Some(name) = follow(bprm, &OFF_BPRM_FILENAME).filter(|_| is_script(bprm)) {
+        // SAFETY: the tail has room for PATH_MAX bytes.
+        let len = unsafe {
+            bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())
+        };
+        if len > 0 {
+            record.advance((len as usize - 1) & (PATH_MAX - 1));
+        }
+    }
+    record.put(offset_of!(ExecBody, filename), record.span(start, BODY));
+}
+
 #[inline(always)]
 fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     const BODY: usize = size_of::<ExecBody>();
@@ -165,34 +236,28 @@ fn executed(task: Ptr, bprm: Ptr, job: u64) -> Option<()> {
     let Some(record) = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY) else {
         return Some(()); // counted there
     };
+    let found = judge::program(job, path);
+    // The name of a script can make its interpreter what may not run.
+    let finding = match found.finding {
+        decision::WITHIN if is_script(bprm) && judge::asks_programs(job) => decision::NONE,
+        finding => finding,
+    };
+    let decision = judge::settle(job, finding, false);
     object::describe(
         record,
         Place { at: offset_of!(ExecBody, file), body: BODY },
         path,
         object::NO_NAME,
-        job,
+        found,
     );
-    let start = record.used();
-    // A script's interpreter has taken its place; `/dev/fd/N` of execveat and
-    // symbolic links are other names of the same file.
-    let name = follow(bprm, &OFF_BPRM_FILENAME);
-    if let Some(name) = name.filter(|_| name != follow(bprm, &OFF_BPRM_INTERP)) {
-        // SAFETY: the tail has room for PATH_MAX bytes.
-        let len = unsafe {
-            bpf_probe_read_kernel_str(record.tail().cast(), PATH_MAX as u32, name.cast())
-        };
-        if len > 0 {
-            record.advance((len as usize - 1) & (PATH_MAX - 1));
-        }
-    }
-    record.put(offset_of!(ExecBody, filename), record.span(start, BODY));
+    asked_for(record, bprm);
     let leader = follow(task, &OFF_TASK_LEADER).unwrap_or(task);
     record.put(offset_of!(ExecBody, start), read::<u64>(leader, &OFF_TASK_START).unwrap_or(0));
     record.put(offset_of!(ExecBody, argv_len), argv.1.wrapping_sub(argv.0) as u32);
     record.put(offset_of!(ExecBody, envp_len), envp.1.wrapping_sub(envp.0) as u32);
     record.put(offset_of!(ExecBody, ppid), parent(task).unwrap_or(0));
     record.put(offset_of!(ExecBody, reserved), 0u32);
-    record.submit();
+    record.submit(decision);
     strings(argv.0, argv.1, job, class::EXEC, kind::ARGV);
     strings(envp.0, envp.1, job, class::ENV, kind::ENVP);
     Some(())
@@ -236,7 +301,7 @@ extern "C" fn send_chunk(chunk: u64, block: *mut Block) -> i64 {
         record.advance(len as usize);
     }
     record.put(0, ArgsBody { offset, total: block.total, bytes: record.span(at, BODY) });
-    record.submit();
+    record.submit(decision::NONE);
     GO_ON
 }
 
@@ -339,10 +404,17 @@ fn moved(job: u64, op: u16, task: Ptr) {
             comm: read(task, &OFF_TASK_COMM).unwrap_or_default(),
         },
     );
+    if op == op::ENTERED {
+        socket::hand_over(task, job);
+    }
     let file = follow(task, &OFF_TASK_MM).and_then(|mm| follow(mm, &OFF_MM_EXE_FILE));
     if let Some(path) = file.and_then(open::path_of) {
         let place = Place { at: offset_of!(GuardBody, file), body: BODY };
-        object::describe(record, place, path, object::NO_NAME, job);
+        object::describe(record, place, path, object::NO_NAME, judge::place(job, path));
     }
-    record.submit();
+    // The one guard effect that is judged: whether it left.
+    let left = op == op::ESCAPED && judge::judges(job);
+    let finding = if left { decision::OUTSIDE } else { decision::NONE };
+    // Who moved it need not be of the job: nobody is killed here.
+    record.submit(finding);
 }

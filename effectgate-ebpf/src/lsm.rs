@@ -8,21 +8,19 @@
 
 use core::mem::offset_of;
 
-use aya_ebpf::{
-    macros::{lsm, map},
-    maps::HashMap,
-    programs::LsmContext,
-};
+use aya_ebpf::{macros::map, maps::HashMap};
 use effectgate_common::{
     maps::class,
-    wire::{FileObject, op},
+    wire::{FileObject, decision, op},
 };
 
 use crate::{
     emit,
+    hook::{Hook, hooks},
+    judge::{self, Node},
     kernel::{OFF_FILE_FLAGS, OFF_PATH_DENTRY, OFF_PATH_MNT, Ptr, follow, read},
     object::{self, Path, Place},
-    open, scope, socket,
+    open, scope,
 };
 
 /// What a `path_*` hook saw.
@@ -44,183 +42,162 @@ pub fn forget(tid: u32) {
     let _ = PENDING.remove(tid);
 }
 
-/// What an observing program returns: what it was given. The bounds are the
-/// verifier's (an error number or 0).
-#[inline(always)]
-fn given(ctx: &LsmContext, argument: usize) -> i32 {
-    let ret: i32 = ctx.arg(argument);
-    if (-4095..0).contains(&ret) { ret } else { 0 }
+hooks! {
+    "file_open" "security_file_open" file_open fexit_file_open given 1 => opened;
+    "path_mknod" "security_path_mknod" path_mknod fexit_path_mknod given 4 => entry;
+    "path_mkdir" "security_path_mkdir" path_mkdir fexit_path_mkdir given 3 => entry;
+    "path_symlink" "security_path_symlink" path_symlink fexit_path_symlink given 3 => entry;
+    "path_unlink" "security_path_unlink" path_unlink fexit_path_unlink given 2 => entry;
+    "path_rmdir" "security_path_rmdir" path_rmdir fexit_path_rmdir given 2 => entry;
+    "path_link" "security_path_link" path_link fexit_path_link given 3 => linked;
+    "path_rename" "security_path_rename" path_rename fexit_path_rename given 5 => renamed;
+    "inode_create" "security_inode_create" inode_create fexit_inode_create given 3 => create;
+    "inode_mkdir" "security_inode_mkdir" inode_mkdir fexit_inode_mkdir given 3 => mkdir;
+    "inode_symlink" "security_inode_symlink" inode_symlink fexit_inode_symlink given 3 => symlink;
+    "inode_link" "security_inode_link" inode_link fexit_inode_link given 3 => link;
+    "inode_rename" "security_inode_rename" inode_rename fexit_inode_rename given 4 => rename;
+    "inode_unlink" "security_inode_unlink" inode_unlink fexit_inode_unlink given 2 => unlink;
+    "inode_rmdir" "security_inode_rmdir" inode_rmdir fexit_inode_rmdir given 2 => rmdir;
+    "inode_mknod" "security_inode_mknod" inode_mknod fexit_inode_mknod given 4 => mknod;
+    "path_truncate" "security_path_truncate" path_truncate fexit_path_truncate given 1 => truncate;
+    "file_truncate" "security_file_truncate" file_truncate fexit_file_truncate given 1 => ftruncate;
+    "path_chmod" "security_path_chmod" path_chmod fexit_path_chmod given 2 => chmod;
+    "path_chown" "security_path_chown" path_chown fexit_path_chown given 3 => chown;
 }
 
-#[lsm(hook = "file_open")]
-pub fn file_open(ctx: LsmContext) -> i32 {
+#[inline(always)]
+fn opened<H: Hook>(ctx: &H) -> i32 {
     let file: Ptr = ctx.arg(0);
-    if let Some(task) = scope::label(scope::tid()) {
-        // Cleared from the file once it is open.
-        let flags: u32 = read(file, &OFF_FILE_FLAGS).unwrap_or(0);
-        open::opened(file, task.job, flags);
-    }
-    given(&ctx, 1)
+    let Some(task) = scope::label(scope::tid()) else { return 0 };
+    // Cleared from the file once it is open.
+    let flags: u32 = read(file, &OFF_FILE_FLAGS).unwrap_or(0);
+    open::opened(file, task.job, flags, H::DENIES)
 }
 
-#[lsm(hook = "socket_create")]
-pub fn socket_create(ctx: LsmContext) -> i32 {
-    let kernels_own: i32 = ctx.arg(3);
-    if kernels_own == 0
-        && let Some(job) = scope::current_job()
-    {
-        socket::made(job, ctx.arg(0), ctx.arg(1), ctx.arg(2));
-    }
-    given(&ctx, 4)
+/// `path_*` hooks leave a note: of the directory's mount and the entry.
+#[inline(always)]
+fn entry<H: Hook>(ctx: &H) -> i32 {
+    note(ctx.arg(0), ctx.arg(1), core::ptr::null(), H::DENIES)
 }
 
-/// `path_*` hooks: which argument is the directory's `struct path`, which the
-/// entry (and the second entry), which the value to pass on.
-macro_rules! notes {
-    ($($hook:tt $name:ident directory $directory:literal entry $entry:literal other $other:expr, given $given:literal;)*) => {
-        $(#[lsm(hook = $hook)]
-        pub fn $name(ctx: LsmContext) -> i32 {
-            if let Some(job) = scope::current_job() {
-                let other: Option<usize> = $other;
-                let other = match other {
-                    Some(argument) => ctx.arg(argument),
-                    None => core::ptr::null(),
-                };
-                note(job, ctx.arg($directory), ctx.arg($entry), other);
-            }
-            given(&ctx, $given)
-        })*
-    };
+/// `path_link(old_dentry, new_dir, new_dentry)`
+#[inline(always)]
+fn linked<H: Hook>(ctx: &H) -> i32 {
+    note(ctx.arg(1), ctx.arg(0), ctx.arg(2), H::DENIES)
 }
 
-notes! {
-    "path_mknod" path_mknod directory 0 entry 1 other None, given 4;
-    "path_mkdir" path_mkdir directory 0 entry 1 other None, given 3;
-    "path_symlink" path_symlink directory 0 entry 1 other None, given 3;
-    "path_unlink" path_unlink directory 0 entry 1 other None, given 2;
-    "path_rmdir" path_rmdir directory 0 entry 1 other None, given 2;
-    "path_link" path_link directory 1 entry 0 other Some(2), given 3;
-    "path_rename" path_rename directory 0 entry 1 other Some(3), given 5;
+/// `path_rename(old_dir, old_dentry, new_dir, new_dentry, flags)`
+#[inline(always)]
+fn renamed<H: Hook>(ctx: &H) -> i32 {
+    note(ctx.arg(0), ctx.arg(1), ctx.arg(3), H::DENIES)
 }
 
 #[inline(always)]
-fn note(job: u64, directory: Ptr, dentry: Ptr, other: Ptr) {
+fn note(directory: Ptr, dentry: Ptr, other: Ptr, denies: bool) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
     let mnt = follow(directory, &OFF_PATH_MNT);
     let pending = Pending {
         mnt: mnt.unwrap_or(core::ptr::null()) as u64,
         dentry: dentry as u64,
         other: other as u64,
     };
-    if PENDING.insert(scope::tid(), pending, 0).is_err() {
-        emit::lost(job, class::FILE);
+    if PENDING.insert(scope::tid(), pending, 0).is_ok() {
+        return 0;
     }
+    // What follows would find no note and say nothing.
+    emit::lost(job, class::FILE);
+    judge::answer(job, judge::settle(job, decision::UNKNOWN, denies), false, denies)
 }
 
-/// `inode_*` hooks: what they record, which argument is the entry, which the
-/// value to pass on.
-macro_rules! effects {
-    ($($hook:tt $name:ident $op:ident entry $entry:literal given $given:literal;)*) => {
-        $(#[lsm(hook = $hook)]
-        pub fn $name(ctx: LsmContext) -> i32 {
-            if let Some(job) = scope::current_job() {
-                settle(job, op::$op, ctx.arg($entry), Node::NONE);
-            }
-            given(&ctx, $given)
+/// `inode_*` hooks settle what the note announced.
+macro_rules! settles {
+    ($($name:ident $op:ident entry $entry:literal;)*) => {
+        $(#[inline(always)]
+        fn $name<H: Hook>(ctx: &H) -> i32 {
+            settle::<H>(op::$op, ctx.arg($entry), judge::EXISTS)
         })*
     };
 }
 
-effects! {
-    "inode_create" inode_create CREATE entry 1 given 3;
-    "inode_mkdir" inode_mkdir MKDIR entry 1 given 3;
-    "inode_symlink" inode_symlink SYMLINK entry 1 given 3;
-    "inode_link" inode_link LINK entry 0 given 3;
-    "inode_rename" inode_rename RENAME entry 1 given 4;
-    "inode_unlink" inode_unlink UNLINK entry 1 given 2;
-    "inode_rmdir" inode_rmdir RMDIR entry 1 given 2;
+settles! {
+    create CREATE entry 1;
+    mkdir MKDIR entry 1;
+    symlink SYMLINK entry 1;
+    link LINK entry 0;
+    rename RENAME entry 1;
+    unlink UNLINK entry 1;
+    rmdir RMDIR entry 1;
 }
 
-/// What a new node will be: it has no inode yet that says so.
-#[derive(Clone, Copy)]
-struct Node {
-    mode: u32,
-    dev: u32,
-}
-
-impl Node {
-    const NONE: Node = Node { mode: 0, dev: 0 };
-}
-
-#[lsm(hook = "inode_mknod")]
-pub fn inode_mknod(ctx: LsmContext) -> i32 {
-    if let Some(job) = scope::current_job() {
-        let node = Node { mode: ctx.arg::<u32>(2) & 0xffff, dev: ctx.arg(3) };
-        settle(job, op::CREATE, ctx.arg(1), node);
-    }
-    given(&ctx, 4)
-}
-
-/// Records the effect that the thread's note announced. An exchange of two
-/// names comes as two renames, either of which settles it.
 #[inline(always)]
-fn settle(job: u64, op: u16, dentry: Ptr, node: Node) {
+fn mknod<H: Hook>(ctx: &H) -> i32 {
+    let mode: u32 = ctx.arg(2);
+    let dev: u32 = ctx.arg(3);
+    settle::<H>(op::CREATE, ctx.arg(1), u64::from(mode & 0xffff) << 32 | u64::from(dev))
+}
+
+/// Judges and records the effect that the thread's note announced. An exchange
+/// of two names comes as two renames, either of which settles it.
+#[inline(always)]
+fn settle<H: Hook>(op: u16, dentry: Ptr, node: Node) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
     let tid = scope::tid();
     // SAFETY: only this thread writes its note.
-    let Some(pending) = (unsafe { PENDING.get(tid) }).copied() else { return };
+    let Some(pending) = (unsafe { PENDING.get(tid) }).copied() else { return 0 };
     let at = dentry as u64;
     if pending.dentry != at && (op != op::RENAME || pending.other != at) {
-        return;
+        return 0;
     }
     let _ = PENDING.remove(tid);
-    let Some(record) = object::begin(job, op) else { return };
     let mnt = pending.mnt as Ptr;
-    object::describe(
-        record,
-        Place::OBJECT,
-        Path { mnt, dentry: pending.dentry as Ptr },
-        object::NO_NAME,
-        job,
-    );
-    if node.mode != 0 {
-        record.put(offset_of!(FileObject, mode), node.mode);
-        record.put(offset_of!(FileObject, rdev), node.dev);
+    let one = Path { mnt, dentry: pending.dentry as Ptr };
+    let other = Path { mnt, dentry: pending.other as Ptr };
+    let found = judge::file(job, one, op, node);
+    let mut finding = found.finding;
+    let mut found_other = found;
+    if pending.other != 0 {
+        found_other = judge::file(job, other, op, judge::EXISTS);
+        finding = judge::worse(finding, found_other.finding);
     }
-    if pending.other == 0 {
-        object::none(record, Place::OTHER);
-    } else {
-        object::describe(
-            record,
-            Place::OTHER,
-            Path { mnt, dentry: pending.other as Ptr },
-            object::NO_NAME,
-            job,
-        );
-    }
-    record.submit();
+    let decision = judge::settle(job, finding, H::DENIES);
+    let sent = match object::begin(job, op) {
+        None => false,
+        Some(record) => {
+            object::describe(record, Place::OBJECT, one, object::NO_NAME, found);
+            if node != judge::EXISTS {
+                // It has no inode yet that says what it will be.
+                record.put(offset_of!(FileObject, mode), (node >> 32) as u32);
+                record.put(offset_of!(FileObject, rdev), node as u32);
+            }
+            if pending.other == 0 {
+                object::none(record, Place::OTHER);
+            } else {
+                object::describe(record, Place::OTHER, other, object::NO_NAME, found_other);
+            }
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, H::DENIES)
 }
 
-#[lsm(hook = "path_truncate")]
-pub fn path_truncate(ctx: LsmContext) -> i32 {
-    changed(op::TRUNCATE, place(ctx.arg(0)));
-    given(&ctx, 1)
+#[inline(always)]
+fn truncate<H: Hook>(ctx: &H) -> i32 {
+    changed::<H>(op::TRUNCATE, place(ctx.arg(0)))
 }
 
-#[lsm(hook = "file_truncate")]
-pub fn file_truncate(ctx: LsmContext) -> i32 {
-    changed(op::TRUNCATE, open::path_of(ctx.arg(0)));
-    given(&ctx, 1)
+#[inline(always)]
+fn ftruncate<H: Hook>(ctx: &H) -> i32 {
+    changed::<H>(op::TRUNCATE, open::path_of(ctx.arg(0)))
 }
 
-#[lsm(hook = "path_chmod")]
-pub fn path_chmod(ctx: LsmContext) -> i32 {
-    changed(op::CHMOD, place(ctx.arg(0)));
-    given(&ctx, 2)
+#[inline(always)]
+fn chmod<H: Hook>(ctx: &H) -> i32 {
+    changed::<H>(op::CHMOD, place(ctx.arg(0)))
 }
 
-#[lsm(hook = "path_chown")]
-pub fn path_chown(ctx: LsmContext) -> i32 {
-    changed(op::CHOWN, place(ctx.arg(0)));
-    given(&ctx, 3)
+#[inline(always)]
+fn chown<H: Hook>(ctx: &H) -> i32 {
+    changed::<H>(op::CHOWN, place(ctx.arg(0)))
 }
 
 #[inline(always)]
@@ -228,13 +205,16 @@ fn place(path: Ptr) -> Option<Path> {
     Some(Path { mnt: follow(path, &OFF_PATH_MNT)?, dentry: follow(path, &OFF_PATH_DENTRY)? })
 }
 
-/// Records a change of what stands at `path`.
+/// Judges and records a change of what stands at `path`.
 #[inline(always)]
-fn changed(op: u16, path: Option<Path>) {
-    let Some(job) = scope::current_job() else { return };
-    let Some(path) = path else {
-        emit::lost(job, class::FILE);
-        return;
-    };
-    object::record_one(job, op, path);
+fn changed<H: Hook>(op: u16, path: Option<Path>) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
+    match path {
+        Some(path) => object::effect(job, op, path, H::DENIES),
+        None => {
+            emit::lost(job, class::FILE);
+            let decision = judge::settle(job, decision::UNKNOWN, H::DENIES);
+            judge::answer(job, decision, false, H::DENIES)
+        }
+    }
 }

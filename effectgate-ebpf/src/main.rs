@@ -8,18 +8,31 @@
 #![expect(internal_features, reason = "the exchange is an intrinsic")]
 #![feature(core_intrinsics)]
 
+mod arrange;
+mod attributes;
+mod calls;
 mod cgroup;
+mod descriptor;
 mod emit;
+mod guard;
+mod hook;
+mod ioctl;
+mod judge;
 mod kernel;
 mod lifecycle;
 mod lsm;
 mod net;
 mod object;
 mod open;
+mod overlay;
+mod peer;
 mod repeat;
 mod scope;
 mod socket;
 mod syscall;
+mod unix;
+mod unixcall;
+mod verifier;
 mod walk;
 
 #[panic_handler]

@@ -4,56 +4,84 @@
 use core::mem::size_of;
 
 use aya_ebpf::{
+    bindings::{bpf_sock, bpf_sock_addr},
     macros::{cgroup_sock, cgroup_sock_addr},
     programs::{SockAddrContext, SockContext},
 };
 use effectgate_common::{
-    maps::class,
-    wire::{NetBody, kind, op},
+    maps::{Seen, class},
+    wire::{NetBody, decision, kind, op},
 };
 
-use crate::{emit::Record, scope};
+use crate::{
+    emit::{self, Record},
+    judge::{self, Address},
+    open,
+    peer::{self, Source},
+    scope, socket,
+};
 
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 /// What these hooks return to let the call go on.
 const PROCEED: i32 = 1;
+/// What they return to have it fail with `EPERM`.
+const REFUSE: i32 = 0;
 
 #[cgroup_sock_addr(connect4)]
 pub fn connect4(ctx: SockAddrContext) -> i32 {
-    address4(&ctx, op::CONNECT)
+    spoken(&ctx, op::CONNECT, AF_INET, source4)
 }
 
 #[cgroup_sock_addr(connect6)]
 pub fn connect6(ctx: SockAddrContext) -> i32 {
-    address6(&ctx, op::CONNECT)
+    spoken(&ctx, op::CONNECT, AF_INET6, source6)
 }
 
 #[cgroup_sock_addr(sendmsg4)]
 pub fn sendmsg4(ctx: SockAddrContext) -> i32 {
-    address4(&ctx, op::SEND)
+    spoken(&ctx, op::SEND, AF_INET, |at| {
+        // SAFETY: the context outlives the program; each field is a 4-byte read.
+        Source { words: mapped(unsafe { (*at).msg_src_ip4 }), ..source4(at) }
+    })
 }
 
 #[cgroup_sock_addr(sendmsg6)]
 pub fn sendmsg6(ctx: SockAddrContext) -> i32 {
-    address6(&ctx, op::SEND)
+    spoken(&ctx, op::SEND, AF_INET6, |at| {
+        // SAFETY: as above.
+        let [a, b, c, d] = unsafe { &(*at).msg_src_ip6 };
+        Source { words: [*a, *b, *c, *d], ..source6(at) }
+    })
+}
+
+/// Before a port is taken: afterwards it would have been, for a moment.
+#[cgroup_sock_addr(bind4)]
+pub fn before_bind4(ctx: SockAddrContext) -> i32 {
+    binding(&ctx, AF_INET)
+}
+
+#[cgroup_sock_addr(bind6)]
+pub fn before_bind6(ctx: SockAddrContext) -> i32 {
+    binding(&ctx, AF_INET6)
 }
 
 #[cgroup_sock(post_bind4)]
 pub fn bind4(ctx: SockContext) -> i32 {
     let Some(job) = scope::current_job() else { return PROCEED };
-    // SAFETY: the context outlives the program; each field is a 4-byte read.
+    // SAFETY: as above.
     let body = unsafe {
         let sk = ctx.sock;
         NetBody {
-            addr: ipv4((*sk).src_ip4),
+            addr: bytes([(*sk).src_ip4, 0, 0, 0]),
             family: AF_INET,
             protocol: (*sk).protocol,
             port: (*sk).src_port,
             sock_type: (*sk).type_,
+            ..NetBody::default()
         }
     };
-    send(job, op::BIND, body)
+    bound(job, ctx.sock, body)
 }
 
 #[cgroup_sock(post_bind6)]
@@ -63,72 +91,158 @@ pub fn bind6(ctx: SockContext) -> i32 {
     let body = unsafe {
         let sk = ctx.sock;
         NetBody {
-            addr: ipv6([(*sk).src_ip6[0], (*sk).src_ip6[1], (*sk).src_ip6[2], (*sk).src_ip6[3]]),
+            addr: bytes([(*sk).src_ip6[0], (*sk).src_ip6[1], (*sk).src_ip6[2], (*sk).src_ip6[3]]),
             family: AF_INET6,
             protocol: (*sk).protocol,
             port: (*sk).src_port,
             sock_type: (*sk).type_,
+            ..NetBody::default()
         }
     };
-    send(job, op::BIND, body)
+    bound(job, ctx.sock, body)
 }
 
+/// What a call names.
 #[inline(always)]
-fn address4(ctx: &SockAddrContext, op: u16) -> i32 {
-    let Some(job) = scope::current_job() else { return PROCEED };
+fn asked(ctx: &SockAddrContext, family: u32) -> NetBody {
+    let sa = ctx.sock_addr;
     // SAFETY: as above.
-    let body = unsafe {
-        let sa = ctx.sock_addr;
+    unsafe {
+        let addr = if family == AF_INET {
+            [(*sa).user_ip4, 0, 0, 0]
+        } else {
+            let [a, b, c, d] = &(*sa).user_ip6;
+            [*a, *b, *c, *d]
+        };
         NetBody {
-            addr: ipv4((*sa).user_ip4),
-            family: AF_INET,
+            addr: bytes(addr),
+            family,
             protocol: (*sa).protocol,
             port: u32::from(u16::from_be((*sa).user_port as u16)),
             sock_type: (*sa).type_,
+            ..NetBody::default()
         }
-    };
-    send(job, op, body)
+    }
+}
+
+/// Where the socket itself is bound.
+#[inline(always)]
+fn source4(ctx: *mut bpf_sock_addr) -> Source {
+    // SAFETY: as above; the socket is the context's.
+    unsafe {
+        let sk = (*ctx).__bindgen_anon_1.sk;
+        Source { words: mapped((*sk).src_ip4), port: (*sk).src_port }
+    }
 }
 
 #[inline(always)]
-fn address6(ctx: &SockAddrContext, op: u16) -> i32 {
-    let Some(job) = scope::current_job() else { return PROCEED };
+fn source6(ctx: *mut bpf_sock_addr) -> Source {
     // SAFETY: as above.
-    let body = unsafe {
-        let sa = ctx.sock_addr;
-        NetBody {
-            addr: ipv6([
-                (*sa).user_ip6[0],
-                (*sa).user_ip6[1],
-                (*sa).user_ip6[2],
-                (*sa).user_ip6[3],
-            ]),
-            family: AF_INET6,
-            protocol: (*sa).protocol,
-            port: u32::from(u16::from_be((*sa).user_port as u16)),
-            sock_type: (*sa).type_,
-        }
-    };
-    send(job, op, body)
+    unsafe {
+        let sk = (*ctx).__bindgen_anon_1.sk;
+        let [a, b, c, d] = &(*sk).src_ip6;
+        Source { words: [*a, *b, *c, *d], port: (*sk).src_port }
+    }
+}
+
+/// An IPv4 address as IPv4-mapped IPv6.
+#[inline(always)]
+fn mapped(word: u32) -> [u32; 4] {
+    [0, 0, 0xffff_u32.to_be(), word]
 }
 
 /// The words are in network byte order already.
 #[inline(always)]
-fn ipv4(word: u32) -> [u8; 16] {
-    ipv6([word, 0, 0, 0])
-}
-
-#[inline(always)]
-fn ipv6(words: [u32; 4]) -> [u8; 16] {
+fn bytes(words: [u32; 4]) -> [u8; 16] {
     // SAFETY: sixteen bytes either way.
     unsafe { core::mem::transmute(words) }
 }
 
 #[inline(always)]
-fn send(job: u64, op: u16, body: NetBody) -> i32 {
-    if let Some(record) = Record::begin(job, class::NET, kind::NET, op, size_of::<NetBody>()) {
-        record.put(0, body);
-        record.submit();
+fn address(body: &NetBody) -> Address {
+    // SAFETY: sixteen bytes either way.
+    let words: [u32; 4] = unsafe { core::mem::transmute(body.addr) };
+    let words = if body.family == AF_INET { mapped(words[0]) } else { words };
+    Address { words, port: body.port, protocol: body.protocol, own: body.own != 0 }
+}
+
+/// A connection, or a message to an address.
+#[inline(always)]
+fn spoken(
+    ctx: &SockAddrContext,
+    op: u16,
+    family: u32,
+    source: impl Fn(*mut bpf_sock_addr) -> Source,
+) -> i32 {
+    let Some(job) = scope::current_job() else { return PROCEED };
+    let mut body = asked(ctx, family);
+    let mut to = address(&body);
+    to.own = peer::is_own(ctx.sock_addr, job, &to, source(ctx.sock_addr));
+    body.own = to.own.into();
+    let finding = judge::address(job, op, &to);
+    let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
+    if denied {
+        say(job, op, body, decision::DENIED);
+        return REFUSE;
+    }
+    let repeats = finding == decision::WITHIN;
+    let key = key(job, op, &to);
+    if repeats && emit::seen(&key, class::NET) {
+        return PROCEED;
+    }
+    if say(job, op, body, finding) && repeats {
+        emit::note(&key);
     }
     PROCEED
+}
+
+/// The same address, spoken to in the same way by the same program.
+#[inline(always)]
+fn key(job: u64, op: u16, to: &Address) -> Seen {
+    let [a, b, c, d] = to.words.map(u64::from);
+    Seen {
+        job,
+        what: [a << 32 | b, c << 32 | d],
+        name: u64::from(to.port) << 32 | u64::from(to.protocol),
+        program: open::program(),
+        dev: to.own.into(),
+        op: op.into(),
+    }
+}
+
+/// What is not to be bound is refused here; the rest is recorded when the
+/// kernel has given it a port.
+#[inline(always)]
+fn binding(ctx: &SockAddrContext, family: u32) -> i32 {
+    let Some(job) = scope::current_job() else { return PROCEED };
+    if !judge::cuts_off(job) {
+        return PROCEED;
+    }
+    let body = asked(ctx, family);
+    if judge::address(job, op::BIND, &address(&body)) != decision::OUTSIDE {
+        return PROCEED;
+    }
+    say(job, op::BIND, body, decision::DENIED);
+    REFUSE
+}
+
+#[inline(always)]
+fn bound(job: u64, sk: *mut bpf_sock, body: NetBody) -> i32 {
+    socket::bound(peer::address_of(sk), body.port);
+    let finding = judge::address(job, op::BIND, &address(&body));
+    let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
+    say(job, op::BIND, body, if denied { decision::DENIED } else { finding });
+    if denied { REFUSE } else { PROCEED }
+}
+
+/// Whether it could be reported.
+#[inline(always)]
+pub fn say(job: u64, op: u16, body: NetBody, decision: u32) -> bool {
+    match Record::begin(job, class::NET, kind::NET, op, size_of::<NetBody>()) {
+        None => false,
+        Some(record) => {
+            record.put(0, body);
+            record.submit(decision)
+        }
+    }
 }

@@ -11,16 +11,20 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::{
     emit::Record,
+    judge::{self, Found},
     kernel::{
         OFF_DENTRY_HASH_PPREV, OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
-        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
-        read,
+        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_FLAGS, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
+        peek, read,
     },
     walk,
 };
 
 /// `MNT_INTERNAL` (`include/linux/mount.h`): mounted by the kernel for itself.
-const MNT_INTERNAL: u32 = 0x4000;
+pub const MNT_INTERNAL: u32 = 0x4000;
+
+/// `SB_NOUSER`: the same of a file system (`include/linux/fs.h`).
+const SB_NOUSER: u32 = 1 << 31;
 
 /// A place in the mount tree, `struct path`.
 #[derive(Clone, Copy)]
@@ -53,28 +57,27 @@ pub struct Name {
 /// No string.
 pub const NO_NAME: Name = Name { at: core::ptr::null(), max: 0 };
 
-/// Writes an object into the record: what is at `path`, judged for `job`; with
+/// Writes an object into the record: what is at `path`, as it was found; with
 /// a name, what that says from there, which is no more than an argument.
 ///
 /// Each field goes to the record as soon as it is known. Held in registers
 /// until the end, those that can fail to be read would leave the verifier two
 /// ways each, and all their combinations to go through.
 #[inline(always)]
-pub fn describe(record: Record, place: Place, path: Path, name: Name, job: u64) {
+pub fn describe(record: Record, place: Place, path: Path, name: Name, found: Found) {
     record.put(place.at, FileObject::default());
-    let found = walk::root(path.dentry, job);
-    record.put(place.at + offset_of!(FileObject, root), found as u32);
-    mark(record, place, (found >> 32) as u32);
+    record.put(place.at + offset_of!(FileObject, root), found.root);
+    mark(record, place, found.flags);
     let start = record.used();
     mark(record, place, walk::path(&record, path.mnt, path.dentry));
     record.put(place.at + offset_of!(FileObject, path), record.span(start, place.body));
     if name.max != 0 {
         say(record, place, name);
     }
-    if read::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS).unwrap_or(0) & MNT_INTERNAL != 0 {
-        mark(record, place, obj::INTERNAL);
-    }
     if let Some(sb) = follow(path.dentry, &OFF_DENTRY_SB) {
+        if is_internal(path.mnt, sb) {
+            mark(record, place, obj::INTERNAL);
+        }
         field::<u32>(record, place.at + offset_of!(FileObject, dev), sb, &OFF_SB_DEV);
         field::<u64>(record, place.at + offset_of!(FileObject, magic), sb, &OFF_SB_MAGIC);
     }
@@ -90,6 +93,16 @@ pub fn describe(record: Record, place: Place, path: Path, name: Name, job: u64) 
         {
             mark(record, place, obj::UNLINKED);
         }
+    }
+}
+
+/// Whether it lies where no path leads. Without a mount its file system says so.
+#[inline(always)]
+pub fn is_internal(mnt: Ptr, sb: Ptr) -> bool {
+    if mnt.is_null() {
+        peek::<u64>(sb, &OFF_SB_FLAGS) as u32 & SB_NOUSER != 0
+    } else {
+        peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0
     }
 }
 
@@ -126,14 +139,26 @@ fn say(record: Record, place: Place, name: Name) {
     record.put(place.at + offset_of!(FileObject, name), record.span(start, place.body));
 }
 
-/// Records an effect on the one object at `path`.
+/// Judges an effect on the one object at `path` and records it; returns what
+/// a hook that `denies` is to answer.
 #[inline(always)]
-pub fn record_one(job: u64, op: u16, path: Path) {
-    if let Some(record) = begin(job, op) {
-        describe(record, Place::OBJECT, path, NO_NAME, job);
-        none(record, Place::OTHER);
-        record.submit();
-    }
+pub fn effect(job: u64, op: u16, path: Path, denies: bool) -> i32 {
+    report(job, op, path, judge::file(job, path, op, judge::EXISTS), denies)
+}
+
+/// The same, when it is judged already.
+#[inline(always)]
+pub fn report(job: u64, op: u16, path: Path, found: Found, denies: bool) -> i32 {
+    let decision = judge::settle(job, found.finding, denies);
+    let sent = match begin(job, op) {
+        None => false,
+        Some(record) => {
+            describe(record, Place::OBJECT, path, NO_NAME, found);
+            none(record, Place::OTHER);
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, denies)
 }
 
 /// A file record whose objects are still to be described.

@@ -3,28 +3,32 @@
 use core::mem::offset_of;
 
 use effectgate_common::{
-    maps::{REGISTRAR_JOB, Registrar, class},
-    wire::{FileBody, op},
+    maps::{REGISTRAR_JOB, Registrar, Seen, class},
+    wire::{FileBody, decision, op},
 };
 
 use crate::{
+    descriptor, emit, judge,
     kernel::{
-        OFF_DENTRY_SB, OFF_FILE_INODE, OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT,
-        OFF_INODE_INO, OFF_SB_DEV, Ptr, follow, read,
+        OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE, OFF_FILE_MODE,
+        OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE, OFF_SB_DEV, OFF_SB_MAGIC,
+        OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
     },
     object::{self, Path, Place},
+    overlay::{self, OVERLAYFS},
     scope,
+    verifier::veiled,
 };
 
 // include/linux/fs.h
-const FMODE_WRITE: u32 = 0x2;
+pub const FMODE_WRITE: u32 = 0x2;
 const FMODE_PATH: u32 = 0x4000;
 const FMODE_CREATED: u32 = 0x10_0000;
 // include/uapi/asm-generic/fcntl.h
 pub const O_TRUNC: u32 = 0o1000;
 /// Set on the file that a stacking file system (overlayfs) opens on its real
 /// layer, never on one that a task opens.
-const FMODE_NOACCOUNT: u32 = 0x2000_0000;
+pub const FMODE_NOACCOUNT: u32 = 0x2000_0000;
 
 /// The place of an open file.
 #[inline(always)]
@@ -35,34 +39,97 @@ pub fn path_of(file: Ptr) -> Option<Path> {
     })
 }
 
-/// Records an open by a labelled task; answers the registrar. `flags` are those
-/// that were asked for: a file opened for reading can be emptied by it.
+/// Judges and records an open by a labelled task; answers the registrar. `flags`
+/// are those that were asked for: a file opened for reading can be emptied by
+/// it. Returns what a hook that `denies` is to answer.
 #[inline(always)]
-pub fn opened(file: Ptr, job: u64, flags: u32) {
+pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
     let (Some(path), Some(mode)) = (path_of(file), read::<u32>(file, &OFF_FILE_MODE)) else {
-        crate::emit::lost(job, class::FILE);
-        return;
+        return descriptor::unreadable(job, denies);
     };
-    if mode & (FMODE_PATH | FMODE_NOACCOUNT) != 0 {
-        return;
+    if mode & FMODE_PATH != 0 || descriptor::is_layers(file) {
+        return 0;
     }
     if job == REGISTRAR_JOB {
         register(file);
-        return;
+        return 0;
     }
-    let op = if mode & FMODE_CREATED != 0 {
-        op::CREATE
-    } else if mode & FMODE_WRITE != 0 || flags & O_TRUNC != 0 {
-        op::OPEN_WRITE
-    } else {
-        op::OPEN_READ
+    let op = if mode & FMODE_CREATED != 0 { op::CREATE } else { direction(mode, flags) };
+    taken(job, op, path, Modes { mode, flags }, denies)
+}
+
+/// The same for a file that comes from another process, already open.
+#[inline(always)]
+pub fn received(file: Ptr, job: u64, path: Path, denies: bool) -> i32 {
+    let mode: u32 = peek(file, &OFF_FILE_MODE);
+    if mode & FMODE_PATH != 0 {
+        return 0;
+    }
+    let flags = peek::<u32>(file, &OFF_FILE_FLAGS) & !O_TRUNC;
+    taken(job, direction(mode, flags), path, Modes { mode, flags }, denies)
+}
+
+#[inline(always)]
+fn direction(mode: u32, flags: u32) -> u16 {
+    if mode & FMODE_WRITE != 0 || flags & O_TRUNC != 0 { op::OPEN_WRITE } else { op::OPEN_READ }
+}
+
+/// `file::f_mode` and `file::f_flags`.
+#[derive(Clone, Copy)]
+struct Modes {
+    mode: u32,
+    flags: u32,
+}
+
+#[inline(always)]
+fn taken(job: u64, op: u16, path: Path, modes: Modes, denies: bool) -> i32 {
+    let op = veiled(u64::from(op)) as u16;
+    let found = judge::file(job, path, op, judge::EXISTS);
+    let decision = judge::settle(job, found.finding, denies);
+    if op != op::OPEN_READ && decision == decision::WITHIN {
+        descriptor::note(job, peek_ptr(path.dentry, &OFF_DENTRY_INODE), false);
+    }
+    let repeats = op != op::CREATE && decision <= decision::WITHIN && judge::judges(job);
+    let key = key(job, op, path);
+    if repeats && emit::seen(&key, class::FILE) {
+        return 0;
+    }
+    let sent = match object::begin(job, op) {
+        None => false,
+        Some(record) => {
+            object::describe(record, Place::OBJECT, path, object::NO_NAME, found);
+            object::none(record, Place::OTHER);
+            record.put(offset_of!(FileBody, f_mode), modes.mode);
+            record.put(offset_of!(FileBody, f_flags), modes.flags);
+            record.submit(decision)
+        }
     };
-    let Some(record) = object::begin(job, op) else { return };
-    object::describe(record, Place::OBJECT, path, object::NO_NAME, job);
-    object::none(record, Place::OTHER);
-    record.put(offset_of!(FileBody, f_mode), mode);
-    record.put(offset_of!(FileBody, f_flags), flags);
-    record.submit();
+    if repeats && sent {
+        emit::note(&key);
+    }
+    judge::answer(job, decision, sent, denies)
+}
+
+/// The same file under the same name, touched in the same way by the same
+/// program.
+#[inline(always)]
+pub fn key(job: u64, op: u16, path: Path) -> Seen {
+    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
+    Seen {
+        job,
+        what: [peek(inode, &OFF_INODE_INO), 0],
+        name: peek(path.dentry, &OFF_DENTRY_NAME_HASH),
+        program: program(),
+        dev: peek(peek_ptr(path.dentry, &OFF_DENTRY_SB), &OFF_SB_DEV),
+        op: u32::from(op),
+    }
+}
+
+/// The inode pointer of the program that acts.
+#[inline(always)]
+pub fn program() -> u64 {
+    let exe = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_MM), &OFF_MM_EXE_FILE);
+    peek(exe, &OFF_FILE_INODE)
 }
 
 #[inline(always)]
@@ -72,20 +139,20 @@ fn register(file: Ptr) {
     else {
         return;
     };
-    // SAFETY: one writer, the registrar thread, which zeroed it before.
-    if unsafe { (*answer).inode } != 0 {
-        // To open a directory of an overlay opens the layer's too.
-        return;
+    let sb = peek_ptr(peek_ptr(file, &OFF_FILE_PATH_DENTRY), &OFF_DENTRY_SB);
+    if peek::<u64>(sb, &OFF_SB_MAGIC) == OVERLAYFS {
+        overlay::meet(sb);
     }
-    let dev = follow(file, &OFF_FILE_PATH_DENTRY)
-        .and_then(|dentry| follow(dentry, &OFF_DENTRY_SB))
-        .and_then(|sb| read(sb, &OFF_SB_DEV));
     // SAFETY: one writer, the registrar thread; it reads after the open.
     unsafe {
+        // A directory of an overlay is opened on its layer as well.
+        if (*answer).inode != 0 {
+            return;
+        }
         *answer = Registrar {
             inode: inode as u64,
             ino: read(inode, &OFF_INODE_INO).unwrap_or(0),
-            dev: dev.unwrap_or(0),
+            dev: peek(sb, &OFF_SB_DEV),
             reserved: 0,
         };
     }

@@ -3,11 +3,13 @@
 
 use aya_ebpf::{
     bindings::BPF_NOEXIST,
-    helpers::bpf_get_current_pid_tgid,
+    helpers::{bpf_get_current_pid_tgid, generated::bpf_get_current_task_btf},
     macros::map,
     maps::{Array, HashMap},
 };
-use effectgate_common::maps::{REGISTRAR_JOB, Registrar, Task};
+use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task};
+
+use crate::kernel::Ptr;
 
 /// Labels by thread id.
 #[map]
@@ -17,6 +19,10 @@ pub static TASKS: HashMap<u32, Task> = HashMap::with_max_entries(65536, 0);
 #[map]
 pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 
+/// What holds for all of a job, from its launch on.
+#[map]
+pub static JOBS: HashMap<u64, Job> = HashMap::with_max_entries(4096, 0);
+
 /// See [`Registrar`].
 #[map]
 pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
@@ -25,6 +31,19 @@ pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
 #[inline(always)]
 pub fn tid() -> u32 {
     bpf_get_current_pid_tgid() as u32
+}
+
+/// Process id of the current task, initial namespace.
+#[inline(always)]
+pub fn pid() -> u32 {
+    (bpf_get_current_pid_tgid() >> 32) as u32
+}
+
+/// The current task.
+#[inline(always)]
+pub fn task() -> Ptr {
+    // SAFETY: no arguments.
+    unsafe { bpf_get_current_task_btf() }.cast_const().cast()
 }
 
 /// The label of a task.

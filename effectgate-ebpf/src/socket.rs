@@ -1,16 +1,33 @@
-//! Sockets whose traffic passes no cgroup address hook.
+//! Sockets that the cgroup address hooks are blind to: of other kinds, of other
+//! people, listening without having been bound.
 
 use core::mem::size_of;
 
+use aya_ebpf::{
+    macros::{btf_tracepoint, map},
+    maps::LruHashMap,
+    programs::BtfTracePointContext,
+};
 use effectgate_common::{
-    maps::class,
-    wire::{GuardBody, kind, op},
+    maps::{OwnSocket, class},
+    wire::{GuardBody, NetBody, decision, kind, op, reach},
 };
 
-use crate::emit::Record;
+use crate::{
+    emit::Record,
+    hook::{Hook, hooks},
+    judge::{self, Address},
+    kernel::{
+        OFF_FILE_INODE, OFF_FILE_PRIVATE, OFF_INODE_MODE, OFF_SOCK_FAMILY, OFF_SOCK_PORT,
+        OFF_SOCK_PROTOCOL, OFF_SOCK_TYPE, OFF_SOCKET_SOCK, OFF_UNIX_ADDRESS, Ptr, peek, peek_ptr,
+    },
+    net, peer,
+    repeat::{GO_ON, repeat},
+    scope, syscall,
+};
 
 // include/linux/socket.h, include/linux/net.h, include/uapi/linux/in.h
-const AF_UNIX: u32 = 1;
+pub const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const AF_NETLINK: u32 = 16;
@@ -22,11 +39,107 @@ const IPPROTO_IP: u32 = 0;
 const IPPROTO_TCP: u32 = 6;
 const IPPROTO_UDP: u32 = 17;
 const IPPROTO_MPTCP: u32 = 262;
+/// `S_IFMT` and `S_IFSOCK`, include/uapi/linux/stat.h.
+const TYPE_MASK: u16 = 0o170_000;
+const SOCKET: u16 = 0o140_000;
+
+/// Sockets that are a job's although they were made elsewhere.
+#[map]
+static OWN_SOCKETS: LruHashMap<OwnSocket, u8> = LruHashMap::with_max_entries(16384, 0);
+
+/// Sockets that were bound, and the port that each was given.
+#[map]
+static BOUND: LruHashMap<u64, u32> = LruHashMap::with_max_entries(16384, 0);
+
+hooks! {
+    "socket_create" "security_socket_create" socket_create fexit_socket_create given 4 => created;
+    "socket_listen" "security_socket_listen" socket_listen fexit_socket_listen given 2 => listening;
+    "socket_sendmsg" "security_socket_sendmsg" socket_sendmsg fexit_socket_sendmsg given 3 => used;
+    "socket_recvmsg" "security_socket_recvmsg" socket_recvmsg fexit_socket_recvmsg given 4 => used;
+    "file_receive" "security_file_receive" socket_handed fexit_socket_handed given 1 => received;
+}
+
+/// `sock_send_length(sk, ret, flags)`
+#[btf_tracepoint(function = "sock_send_length")]
+pub fn socket_sent(ctx: BtfTracePointContext) -> i32 {
+    passed(&ctx)
+}
+
+/// `sock_recv_length(sk, ret, flags)`
+#[btf_tracepoint(function = "sock_recv_length")]
+pub fn socket_received(ctx: BtfTracePointContext) -> i32 {
+    passed(&ctx)
+}
+
+#[inline(always)]
+fn passed(ctx: &BtfTracePointContext) -> i32 {
+    let done: i32 = ctx.arg(1);
+    if done >= 0
+        && let Some(job) = scope::current_job()
+    {
+        foreign(job, ctx.arg(0), false);
+    }
+    0
+}
+
+/// `socket_create(family, type, protocol, kern)`
+#[inline(always)]
+fn created<H: Hook>(ctx: &H) -> i32 {
+    let kernels_own: i32 = ctx.arg(3);
+    match scope::current_job() {
+        Some(job) if kernels_own == 0 => made(job, ctx.arg(0), ctx.arg(1), ctx.arg(2), H::DENIES),
+        _ => 0,
+    }
+}
+
+/// `socket_listen(sock, backlog)`
+#[inline(always)]
+fn listening<H: Hook>(ctx: &H) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
+    let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
+    let unbound = peek::<u16>(sk, &OFF_SOCK_PORT) == 0;
+    listens(job, sk, unbound, H::DENIES)
+}
+
+/// `listen` returned: by now every socket has a port.
+#[inline(always)]
+pub fn listened(job: u64, sk: Ptr) {
+    let port = peek::<u16>(sk, &OFF_SOCK_PORT);
+    // SAFETY: one word.
+    let bound = unsafe { BOUND.get(sk as u64) }.copied();
+    listens(job, sk, bound != Some(port.into()), false);
+}
+
+/// A `bind` hook said where the socket is.
+#[inline(always)]
+pub fn bound(sk: Ptr, port: u32) {
+    // A full table forgets what was not used for long: it is then reported twice.
+    let _ = BOUND.insert(sk as u64, port, 0);
+}
+
+/// `socket_sendmsg(sock, msg, size)`, `socket_recvmsg(sock, msg, size, flags)`
+#[inline(always)]
+fn used<H: Hook>(ctx: &H) -> i32 {
+    match scope::current_job() {
+        Some(job) => foreign(job, peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK), H::DENIES),
+        None => 0,
+    }
+}
+
+/// `file_receive(file)`: a descriptor that another process gave, or that was
+/// taken from it.
+#[inline(always)]
+fn received<H: Hook>(ctx: &H) -> i32 {
+    match (scope::current_job(), of(ctx.arg(0))) {
+        (Some(job), Some(sk)) => foreign(job, sk, H::DENIES),
+        _ => 0,
+    }
+}
 
 /// Reports a new socket unless the hooks see what it does, or it leads to no
-/// network: such a socket leaves the verdict nothing to rest on.
+/// network: what passes such a socket can be held against no list of hosts.
 #[inline(always)]
-pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32) {
+pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32, denies: bool) -> i32 {
     let sock_type = kind_and_flags & SOCK_TYPE;
     let seen = match family {
         AF_UNIX | AF_NETLINK | AF_ALG => true,
@@ -37,12 +150,121 @@ pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32) {
         _ => false,
     };
     if seen {
-        return;
+        return 0;
     }
-    let body = size_of::<GuardBody>();
-    if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op::SOCKET, body) {
-        let detail = family << 16 | sock_type;
-        record.put(0, GuardBody { value: protocol, detail, ..GuardBody::default() });
-        record.submit();
+    let detail = family << 16 | sock_type;
+    guard(job, op::SOCKET, GuardBody { value: protocol, detail, ..GuardBody::default() }, denies)
+}
+
+/// Reports what passes a socket that was made outside the job: who is at its
+/// other end was settled by somebody else.
+#[inline(always)]
+pub fn foreign(job: u64, sk: Ptr, denies: bool) -> i32 {
+    if is_own(sk, job) {
+        return 0;
     }
+    let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
+    let detail = family << 16 | u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
+    let body = GuardBody { value: reach::SOCKET, detail, ..GuardBody::default() };
+    guard(job, op::REACHED, body, denies)
+}
+
+#[inline(always)]
+fn guard(job: u64, op: u16, body: GuardBody, denies: bool) -> i32 {
+    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
+    let decision = judge::settle(job, finding, denies);
+    let size = size_of::<GuardBody>();
+    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op, size) {
+        None => false,
+        Some(record) => {
+            record.put(0, body);
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, denies)
+}
+
+/// A socket that listens without having been bound gets a port at every
+/// address, and no `bind` hook says so. A Unix socket's address is noted: those
+/// whom it will accept come with sockets that were made where they are.
+#[inline(always)]
+fn listens(job: u64, sk: Ptr, unbound: bool, denies: bool) -> i32 {
+    let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
+    if family == AF_UNIX {
+        adopt(job, peek(sk, &OFF_UNIX_ADDRESS));
+        return 0;
+    }
+    if !unbound || family != AF_INET && family != AF_INET6 {
+        return 0;
+    }
+    let protocol = u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL));
+    let ipv4 = if family == AF_INET { 0xffff_u32.to_be() } else { 0 };
+    let port = u32::from(peek::<u16>(sk, &OFF_SOCK_PORT));
+    let address = Address { words: [0, 0, ipv4, 0], port, protocol, own: false };
+    let finding = judge::address(job, op::BIND, &address);
+    let decision = judge::settle(job, finding, denies);
+    let sock_type = u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
+    let body = NetBody { family, protocol, port, sock_type, ..NetBody::default() };
+    let sent = net::say(job, op::BIND, body, decision);
+    judge::answer(job, decision, sent, denies)
+}
+
+/// Whether a socket is the job's: made inside it, handed to it as a standard
+/// stream, or accepted by one of its own.
+#[inline(always)]
+pub fn is_own(sk: Ptr, job: u64) -> bool {
+    if peer::made_by(sk, job) || is_adopted(job, sk as u64) {
+        return true;
+    }
+    is_unix(sk) && has_own_address(sk, job)
+}
+
+/// Whether a Unix socket has the address of one of the job's that listens.
+#[inline(always)]
+pub fn has_own_address(sk: Ptr, job: u64) -> bool {
+    is_adopted(job, peek(sk, &OFF_UNIX_ADDRESS))
+}
+
+#[inline(always)]
+pub fn is_unix(sk: Ptr) -> bool {
+    u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY)) == AF_UNIX
+}
+
+#[inline(always)]
+fn is_adopted(job: u64, what: u64) -> bool {
+    what != 0 && OWN_SOCKETS.get_ptr_mut(OwnSocket { job, what }).is_some()
+}
+
+#[inline(always)]
+fn adopt(job: u64, what: u64) {
+    // A full table forgets what was not used for long: it is then a stranger's.
+    let _ = OWN_SOCKETS.insert(OwnSocket { job, what }, 0, 0);
+}
+
+/// The socket behind an open file.
+#[inline(always)]
+pub fn of(file: Ptr) -> Option<Ptr> {
+    let mode = peek::<u16>(peek_ptr(file, &OFF_FILE_INODE), &OFF_INODE_MODE);
+    let sk = peek_ptr(peek_ptr(file, &OFF_FILE_PRIVATE), &OFF_SOCKET_SOCK);
+    (mode & TYPE_MASK == SOCKET && !sk.is_null()).then_some(sk)
+}
+
+struct Streams {
+    task: u64,
+    job: u64,
+}
+
+/// The standard streams of a task that enters a job are the job's.
+#[inline(always)]
+pub fn hand_over(task: Ptr, job: u64) {
+    repeat(3, hand_over_one, &mut Streams { task: task as u64, job });
+}
+
+extern "C" fn hand_over_one(fd: u64, streams: *mut Streams) -> i64 {
+    // SAFETY: the state that `repeat` was given.
+    let streams = unsafe { &*streams };
+    if let Some(sk) = syscall::descriptor(streams.task as Ptr, fd).and_then(of) {
+        adopt(streams.job, sk as u64);
+    }
+    GO_ON
 }

@@ -18,25 +18,31 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::{REGISTRAR_JOB, Task, class, task},
-    wire::{FileBody, GuardBody, PATH_MAX, kind, op},
+    wire::{FileBody, GuardBody, PATH_MAX, decision, kind, op},
 };
 
 use crate::{
     emit::{self, Record},
+    judge,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope, socket,
+    open, scope, socket, unixcall,
+    verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const OPEN: u64 = 2;
     pub const SOCKET: u64 = 41;
+    pub const CONNECT: u64 = 42;
+    pub const SENDTO: u64 = 44;
+    pub const SENDMSG: u64 = 46;
     pub const BIND: u64 = 49;
+    pub const LISTEN: u64 = 50;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -67,15 +73,17 @@ mod nr {
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
+    pub const SENDMMSG: u64 = 307;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
+    pub const PIDFD_GETFD: u64 = 438;
     pub const FCHMODAT2: u64 = 452;
 }
 
-const AT_FDCWD: i32 = -100;
+pub const AT_FDCWD: i32 = -100;
 /// `include/uapi/linux/sched.h`
 pub const CLONE_NEWNS: u64 = 0x2_0000;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
@@ -83,7 +91,7 @@ const AT_SYMLINK_FOLLOW: u64 = 0x400;
 const AF_UNIX: u16 = 1;
 const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
-const TS_COMPAT: u32 = 2;
+pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
 const X32: u64 = 0x4000_0000;
 
@@ -102,7 +110,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
         Call {
             nr: (*regs).orig_rax,
             ret,
-            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8],
+            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8, (*regs).r9],
             task: bpf_get_current_task_btf().cast_const().cast::<u8>(),
             job: label.job,
         }
@@ -118,7 +126,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
 struct Call {
     nr: u64,
     ret: i64,
-    args: [u64; 5],
+    args: [u64; 6],
     task: Ptr,
     job: u64,
 }
@@ -145,7 +153,7 @@ pub fn guard(job: u64, op: u16, value: u32) {
     let body = size_of::<GuardBody>();
     if let Some(record) = Record::begin(job, class::GUARD, kind::GUARD, op, body) {
         record.put(0, GuardBody { value, ..GuardBody::default() });
-        record.submit();
+        record.submit(decision::NONE);
     }
 }
 
@@ -191,29 +199,13 @@ impl Named {
     }
 }
 
-/// Always 0. Nobody writes it, but the verifier has to assume that somebody
-/// could.
-#[unsafe(no_mangle)]
-static mut ZERO: u64 = 0;
-
-/// A number that the verifier does not know any more.
-///
-/// Before 6.4 it takes states that differ in a number for different ones as
-/// soon as a program has functions, and would follow all that is common to the
-/// system calls once for each of them: more than it is willing to.
-#[inline(always)]
-fn veiled(number: u64) -> u64 {
-    // SAFETY: nobody writes it.
-    number ^ unsafe { (&raw const ZERO).read_volatile() }
-}
-
 /// Decides first and acts once: the verifier follows every call of the walks,
 /// so there must be few.
 #[inline(always)]
 fn returned(call: &Call) {
     const NOTHING: Named = Named::NOTHING;
     let (file, at) = (Named::file, Named::at);
-    let [a, b, c, d, e] = call.args;
+    let [a, b, c, d, e, f] = call.args;
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
@@ -229,7 +221,9 @@ fn returned(call: &Call) {
                 _ => 0,
             };
             match descriptor(call.task, call.ret as u64) {
-                Some(file) => open::opened(file, call.job, flags as u32),
+                Some(file) => {
+                    open::opened(file, call.job, flags as u32, false);
+                }
                 // Closed by another thread in the meantime.
                 None => emit::lost(call.job, class::FILE),
             }
@@ -277,11 +271,31 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_FOLLOW;
             (op::LINK, at(a, b), at(c, d))
         }
-        nr::BIND => match bound_path(cwd, b, c) {
-            Some(path) => (op::CREATE, path, NOTHING),
-            None => return,
-        },
-        nr::SOCKET => return socket::made(call.job, a as u32, b as u32, c as u32),
+        nr::BIND => {
+            unixcall::bound(call.job, b, c);
+            match bound_path(cwd, b, c) {
+                Some(path) => (op::CREATE, path, NOTHING),
+                None => return,
+            }
+        }
+        nr::CONNECT => return unixcall::connected(call.job, call.task, a),
+        nr::SENDTO => return unixcall::sent(call.job, e, f),
+        nr::SENDMSG => return unixcall::sent_message(call.job, b),
+        nr::SENDMMSG => return unixcall::sent_messages(call.job, b, call.ret as u64),
+        nr::LISTEN | nr::PIDFD_GETFD => {
+            let fd = if call.nr == nr::LISTEN { a } else { call.ret as u64 };
+            let Some(sk) = descriptor(call.task, fd).and_then(socket::of) else { return };
+            if call.nr == nr::LISTEN {
+                socket::listened(call.job, sk);
+            } else {
+                socket::foreign(call.job, sk, false);
+            }
+            return;
+        }
+        nr::SOCKET => {
+            socket::made(call.job, a as u32, b as u32, c as u32, false);
+            return;
+        }
         nr::UNSHARE if a & CLONE_NEWNS == 0 => return,
         nr::IO_URING_SETUP
         | nr::UNSHARE
@@ -304,20 +318,27 @@ fn returned(call: &Call) {
     let flags = veiled(flags) as u32;
     let Some(record) = object::begin(call.job, op) else { return };
     record.put(offset_of!(FileBody, f_flags), flags);
-    describe(call.job, record, Place::OBJECT, object.veiled());
-    describe(call.job, record, Place::OTHER, other.veiled());
-    record.submit();
+    let one = describe(call.job, op, record, Place::OBJECT, object.veiled());
+    let two = describe(call.job, op, record, Place::OTHER, other.veiled());
+    let finding = judge::worse(one, two);
+    record.submit(judge::settle(call.job, finding, false));
 }
 
 /// Out of line: the verifier is to meet it twice, not once a system call. It
 /// is not handed the call, which would then have to lie in memory: up to 6.12,
 /// 512 bytes of stack are all that a program and what it calls have together.
+///
+/// Returns what the object's own finding is; what only a name speaks of is not
+/// judged here.
 #[inline(never)]
-fn describe(job: u64, record: Record, place: Place, named: Named) {
+fn describe(job: u64, op: u16, record: Record, place: Place, named: Named) -> u32 {
     // SAFETY: no arguments.
     let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
     let (path, name) = match named.how {
-        how::NOTHING => return object::none(record, place),
+        how::NOTHING => {
+            object::none(record, place);
+            return decision::WITHIN;
+        }
         how::FILE => (descriptor(task, named.fd).and_then(open::path_of), object::NO_NAME),
         _ => {
             let name = Name { at: named.name as Ptr, max: named.max as u32 };
@@ -328,14 +349,21 @@ fn describe(job: u64, record: Record, place: Place, named: Named) {
         }
     };
     match path {
-        None => object::unknown(record, place),
-        Some(path) => object::describe(record, place, path, name, job),
+        None => {
+            object::unknown(record, place);
+            decision::NONE
+        }
+        Some(path) => {
+            let found = judge::file(job, path, op, judge::EXISTS);
+            object::describe(record, place, path, name, found);
+            if name.max == 0 { found.finding } else { decision::NONE }
+        }
     }
 }
 
 /// Where a string starts from.
 #[inline(always)]
-fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
+pub fn base(task: Ptr, directory: u64, name: Name) -> Option<Path> {
     // SAFETY: the helper checks the address; a string that cannot be read is
     // found out when all of it is read.
     let first = unsafe { bpf_probe_read_user(name.at) }.unwrap_or(0);
@@ -397,7 +425,7 @@ fn own_descriptor(name: Ptr) -> u64 {
 
 /// The open file of descriptor `fd`.
 #[inline(always)]
-fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
+pub fn descriptor(task: Ptr, fd: u64) -> Option<Ptr> {
     let table = follow(task, &OFF_TASK_FILES).and_then(|files| follow(files, &OFF_FILES_FDT))?;
     if fd >= u64::from(read::<u32>(table, &OFF_FDTABLE_MAX)?) {
         return None;

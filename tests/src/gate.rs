@@ -223,6 +223,12 @@ impl Running {
         self.child.id()
     }
 
+    /// Where its log is written.
+    #[must_use]
+    pub fn evidence(&self) -> &Path {
+        &self.evidence
+    }
+
     /// Gives the command a line of input. Standard input has to be a pipe.
     ///
     /// # Panics

@@ -66,8 +66,12 @@ fn kernel_target(repo: &Repo) -> PathBuf {
 /// Debug information becomes the object's BTF. It must cover `core` too:
 /// the verifier refuses callees (memcpy) without function information.
 fn kernel_flags() -> String {
-    ["--cfg=bpf_target_arch=\"x86_64\"", "-Cdebuginfo=2", "-Clink-arg=--btf"].join("\x1f")
+    ["--cfg=bpf_target_arch=\"x86_64\"", "-Cdebuginfo=2", "-Clink-arg=--btf", CPU].join("\x1f")
 }
+
+/// The instruction set: atomics that return what was there came with version 3
+/// (kernel 5.12).
+const CPU: &str = "-Ctarget-cpu=v3";
 
 /// The daemon's build script embeds the object that this variable names.
 fn user_space(repo: &Repo, object: &Path) -> Result<()> {
@@ -90,7 +94,7 @@ mod tests {
     fn the_kernel_flags_survive_the_quotes_in_the_architecture() {
         let flags = kernel_flags();
         let words: Vec<_> = flags.split('\x1f').collect();
-        assert_eq!(words.len(), 3);
+        assert_eq!(words.len(), 4);
         assert_eq!(words[0], r#"--cfg=bpf_target_arch="x86_64""#);
     }
 }

@@ -132,6 +132,7 @@ fn attachment(attach: Attach) -> String {
 fn backends(on: On) -> &'static str {
     match on {
         On::Every => "every",
+        On::Objects => "lsm, fentry",
         On::Lsm => "lsm",
         On::TracePoint => "tracepoint",
     }
@@ -143,6 +144,7 @@ fn class(serves: Serves) -> &'static str {
         Serves::File => "file",
         Serves::Exec => "exec",
         Serves::Net => "net",
+        Serves::Guard => "guard",
     }
 }
 

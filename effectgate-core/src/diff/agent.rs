@@ -4,8 +4,8 @@
 use super::programs::short;
 use super::roots::is_mounted_secret;
 use super::{Change, Kind};
-use crate::input::Coverage;
-use crate::policy::{Agent, Kind as Format, Limit, OnLoss, OnViolation, Policy, Reached, Server};
+use crate::input::{Coverage, Mode};
+use crate::policy::{Agent, Kind as Format, Limit, OnLoss, Policy, Reached, Server};
 
 pub(super) fn identity(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
     // An envelope's id may carry its version; an agent's is its name.
@@ -90,18 +90,21 @@ fn strictness(old: Option<&Agent>, new: Option<&Agent>, found: &mut Vec<Change>)
     };
     let violation = |agent: Option<&Agent>| agent.map(|it| it.on_violation).unwrap_or_default();
     let (had, has) = (violation(old), violation(new));
-    if on_violation(has) < on_violation(had) {
+    if has < had {
         let act = match has {
-            OnViolation::Observe => "go on after a violation",
-            OnViolation::Kill | OnViolation::Enforce => {
-                "violate the policy once before it is stopped"
-            }
+            Mode::Observe => "go on after a violation",
+            Mode::Kill | Mode::Enforce => "violate the policy once before it is stopped",
         };
-        add(Kind::OnViolation, "on_violation", on_violation(had).1, on_violation(has).1, act);
+        add(Kind::OnViolation, "on_violation", had.name(), has.name(), act);
     }
     let loss = |agent: Option<&Agent>| agent.map(|it| it.on_loss).unwrap_or_default();
-    if (loss(old), loss(new)) == (OnLoss::Kill, OnLoss::Observe) {
-        add(Kind::OnLoss, "on_loss", "kill", "observe", "go on when records of it are lost");
+    let (had, has) = (loss(old), loss(new));
+    if has < had {
+        let act = match has {
+            OnLoss::Mark => "go on when records of it are lost",
+            OnLoss::Kill | OnLoss::Deny => "do what nobody learns of before it is stopped",
+        };
+        add(Kind::OnLoss, "on_loss", had.name(), has.name(), act);
     }
     let coverage = |agent: Option<&Agent>| agent.and_then(|it| it.min_coverage);
     let (had, has) = (coverage(old), coverage(new));
@@ -112,15 +115,6 @@ fn strictness(old: Option<&Agent>, new: Option<&Agent>, found: &mut Vec<Change>)
             Some(_) => "run where only the arguments of its system calls are seen",
         };
         add(Kind::MinCoverage, "min_coverage", word(had), word(has), act);
-    }
-}
-
-/// Ordered by strictness, with the word in the file.
-fn on_violation(held: OnViolation) -> (u8, &'static str) {
-    match held {
-        OnViolation::Observe => (0, "observe"),
-        OnViolation::Kill => (1, "kill"),
-        OnViolation::Enforce => (2, "enforce"),
     }
 }
 

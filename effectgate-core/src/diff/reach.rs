@@ -44,16 +44,8 @@ fn covered(old: &Policy, host: &Host) -> bool {
     })
 }
 
-/// Only a manifest asks which sockets of other programs a job talks to.
+/// An envelope lists none.
 fn unix_sockets(old: &Policy, new: &Policy, found: &mut Vec<Change>) {
-    if old.agent.is_none() {
-        return;
-    }
-    if new.agent.is_none() {
-        let act = "talk to any program through its socket, since Unix sockets are not judged";
-        found.push(Change::new(Kind::UnixSocket, "unix_sockets", None, act));
-        return;
-    }
     for entry in uncovered(&new.unix_sockets, |path| old.unix_sockets.find(path).is_some()) {
         let act = format!("talk to the program behind the socket {}", entry.value);
         found.push(Change::new(Kind::UnixSocket, &entry.value, Some(entry.line), act));

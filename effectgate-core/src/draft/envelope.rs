@@ -27,6 +27,11 @@ impl Used {
             }
             root != "/"
         });
+        for (path, because) in &self.sockets {
+            let path = crate::escape::escape(path);
+            let why = "an envelope allows no socket of another program";
+            left_out.push(format!("{path}: {why} ({because})"));
+        }
         let env = self.keys(&mut left_out);
         let mut hosts: BTreeMap<String, Because> = BTreeMap::new();
         for (reached, because) in &self.hosts {

@@ -127,6 +127,9 @@ impl Run {
                 let reached = Reached { host, port: *port, protocol: *protocol };
                 self.used.reach(at, &who, reached, peer);
             }
+            (What::Unix { peer, .. }, _) if violates(output, Class::Net) => {
+                self.used.socket(at, &String::from_utf8_lossy(&event.comm), peer);
+            }
             _ => {}
         }
     }

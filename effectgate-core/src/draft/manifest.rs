@@ -8,7 +8,7 @@ use super::yaml::{Yaml, quoted};
 use super::{Because, Draft, Wanted, note, profiles};
 use crate::escape::escape;
 use crate::input::Bytes;
-use crate::manifest::is_basename;
+use crate::manifest::{is_basename, is_socket};
 use crate::path::{SHARED, contains};
 use crate::policy::Protocol;
 use crate::programs::{SEARCH_PATH, basename};
@@ -54,6 +54,9 @@ impl Used {
             yaml.plain("dependency_change", true, Some(&why));
         }
         network(&plan.hosts, &mut yaml);
+        if !plan.sockets.is_empty() {
+            yaml.list("unix_sockets", &plan.sockets);
+        }
         yaml.list("env_allow", &plan.env);
         self.limits(&mut yaml);
         self.servers(&mut yaml);
@@ -128,6 +131,7 @@ struct Plan {
     exec_roots: Vec<(String, String)>,
     binaries: Vec<(String, String)>,
     hosts: Vec<(String, String)>,
+    sockets: Vec<(String, String)>,
     env: Vec<(String, String)>,
     left_out: Vec<String>,
     /// Programs that lie off the system's path, with their directories.
@@ -138,12 +142,15 @@ impl Plan {
     fn new(used: &Used, wanted: &Wanted<'_>) -> Plan {
         let mut plan = Plan { left_out: used.left_out(), ..Plan::default() };
         let inside = |path: &[u8]| contains(wanted.workspace, path);
-        let smallest = |places: &Places| -> Vec<(String, String)> {
-            let all = places.smallest(&used.passing, |path| match wanted.root_depth {
+        let around = |places: &Places| -> Vec<(String, Because)> {
+            places.smallest(&used.passing, |path| match wanted.root_depth {
                 Some(depth) => cut(path, wanted.workspace, depth),
                 None => path.to_vec(),
-            });
-            all.into_iter()
+            })
+        };
+        let smallest = |places: &Places| -> Vec<(String, String)> {
+            around(places)
+                .into_iter()
                 .map(|(path, because)| (quoted(&relative(&path, wanted)), because.to_string()))
                 .collect()
         };
@@ -154,7 +161,16 @@ impl Plan {
             let why = "a manifest allows writing below the workspace and in TMPDIR only";
             plan.left_out.push(format!("{path}: {why} ({because})"));
         }
-        let execs = plan.programs(used, wanted);
+        let mut execs = plan.programs(used, wanted);
+        // Code that the job can write, as a program would be.
+        let written = around(&writes);
+        for (path, because) in &used.mapped {
+            if used.scratch.iter().any(|own| contains(own, path)) {
+                plan.nothing_runs_from_scratch(path, because);
+            } else if written.iter().any(|(root, _)| contains(root, path)) {
+                execs.want(parent(path), || because.clone());
+            }
+        }
         plan.write_roots = smallest(&writes);
         plan.exec_roots = smallest(&execs);
         let mut all = used.reads.only(inside).directories();
@@ -183,6 +199,15 @@ impl Plan {
             note(&mut hosts, entry(reached), || because.clone());
         }
         plan.hosts = hosts.into_iter().map(|(host, why)| (host, why.to_string())).collect();
+        for (path, because) in &used.sockets {
+            let text = String::from_utf8_lossy(path);
+            if writable(path) && is_socket(&text) {
+                plan.sockets.push((quoted(&text), because.to_string()));
+            } else {
+                let why = "no policy can write its name";
+                plan.left_out.push(format!("{}: {why} ({because})", escape(path)));
+            }
+        }
         plan
     }
 
@@ -221,14 +246,18 @@ impl Plan {
             .collect();
     }
 
+    fn nothing_runs_from_scratch(&mut self, path: &[u8], because: &Because) {
+        let why = "nothing may run from TMPDIR";
+        self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+    }
+
     /// Programs by name, and the places in the workspace that others lie in.
     fn programs(&mut self, used: &Used, wanted: &Wanted<'_>) -> Places {
         let mut places = Places::default();
         let mut names: BTreeMap<String, Because> = BTreeMap::new();
         for (path, because) in &used.programs {
             if used.scratch.iter().any(|own| contains(own, path)) {
-                let why = "nothing may run from TMPDIR";
-                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+                self.nothing_runs_from_scratch(path, because);
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
             } else if writable(path) && is_basename(&basename(path)) {

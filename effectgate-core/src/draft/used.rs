@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use super::places::{Passing, Places, parent};
 use super::{Because, note};
 use crate::escape::escape;
-use crate::input::{Bytes, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos};
+use crate::input::{Bytes, Event, Exec, FileObject, FileOp, RootMatch, UnixNanos, UnixPeer};
 use crate::judge::{self, Tables};
 use crate::path::{OF_KERNEL, contains};
 use crate::programs::{self, basename, inline_form, is_package_manager, shell_name};
@@ -30,10 +30,14 @@ pub struct Used {
     pub(super) passing: Passing,
     /// Files that ran.
     pub(super) programs: BTreeMap<Bytes, Because>,
+    /// Files that were mapped to be executed.
+    pub(super) mapped: BTreeMap<Bytes, Because>,
     /// Shells, and interpreters used as such, in the words of exceptions.
     pub(super) shells: BTreeMap<&'static str, Because>,
     pub(super) package_managers: BTreeMap<String, Because>,
     pub(super) hosts: BTreeMap<Reached, Because>,
+    /// Files of Unix sockets that are not the job's own.
+    pub(super) sockets: BTreeMap<Bytes, Because>,
     pub(super) env: BTreeMap<Bytes, Because>,
     /// Tools of the harness's own.
     pub(super) tools: BTreeMap<String, Because>,
@@ -97,6 +101,15 @@ impl Used {
             || op == FileOp::Rename && may_be_directory(object)
         {
             self.passing.add(&object.path);
+        }
+        if op == FileOp::MapExec {
+            let code = !object.internal && !object.path_cut;
+            if code {
+                let did = || format!("mapped {}", escape(&object.path));
+                let because = || Because::new(at, escape(&event.comm), did());
+                note(&mut self.mapped, object.path.clone(), because);
+            }
+            return;
         }
         let judgement = judge::file(tables, event.pid, op, object, None);
         if judgement.within() {
@@ -163,6 +176,22 @@ impl Used {
 
     pub(super) fn key(&mut self, at: u64, who: &str, name: Bytes) {
         note(&mut self.env, name, || Because::new(at, who, "holds it"));
+    }
+
+    /// A Unix socket that is not the job's own.
+    pub(super) fn socket(&mut self, at: u64, who: &str, peer: &UnixPeer) {
+        let (name, why) = match peer {
+            UnixPeer::File(file) if file.path_cut => {
+                (file.path.clone(), "where it lies is not known")
+            }
+            UnixPeer::File(file) => {
+                let because = || Because::new(at, who, "spoke to it");
+                return note(&mut self.sockets, file.path.clone(), because);
+            }
+            UnixPeer::Abstract(name) => (name.clone(), "a socket without a file can be anybody's"),
+            UnixPeer::Unnamed => (Vec::new(), "a socket without a name can be anybody's"),
+        };
+        note(&mut self.beyond, (name, why), || Because::new(at, who, "spoke to it"));
     }
 
     pub(super) fn reach(&mut self, at: u64, who: &str, reached: Reached, peer: SocketAddr) {

@@ -23,6 +23,10 @@ pub struct Started {
     pub coverage: Coverages,
     pub min_coverage: Coverage,
     pub mode: Mode,
+    /// The kernel programs judge too, by tables compiled from this policy, and
+    /// know whose sockets answer. False where a log says nothing of it, and
+    /// where one is judged by another policy than it was written under.
+    pub judged: bool,
     /// SHA-256 of the kernel object, lower-case hexadecimal.
     pub programs: String,
     pub argv: Vec<Bytes>,
@@ -36,6 +40,9 @@ pub struct Started {
     pub roots: Vec<Root>,
     /// The files that the names of the policy's programs mean.
     pub binaries: Vec<Found>,
+    /// The files that the policy's Unix sockets are bound to; those that were
+    /// not there when the job started allow nothing.
+    pub sockets: Vec<Found>,
     /// Those files have the digests that the policy lists. False where a log is
     /// judged by another policy than it was written under: it holds none.
     pub digests_hold: bool,
@@ -69,10 +76,11 @@ pub struct Root {
     pub rights: Rights,
 }
 
-/// A file that the name of a listed program means, held open by the daemon.
+/// A file that an entry of the policy means, held open by the daemon: a
+/// program's, or a Unix socket's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Index in the policy's programs.
+    /// Index in the policy's list.
     pub entry: usize,
     /// Resolved path.
     pub path: Bytes,

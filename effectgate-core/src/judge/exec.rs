@@ -1,6 +1,6 @@
 //! Programs: by the file that runs, and by what its arguments make of it.
 
-use crate::input::{Exec, RootMatch};
+use crate::input::{Exec, FileObject, Found, RootMatch};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 use crate::policy::{Binary, Entry, Key, List};
 use crate::programs::{
@@ -23,8 +23,8 @@ pub fn exec(tables: &Tables, exec: &Exec) -> ExecJudgement {
     if by_file.finding != Finding::Within {
         return plain(by_file);
     }
-    let entries = entries(tables, binaries, exec);
-    let names = names(&entries, exec);
+    let entries = entries(tables, binaries, &exec.file);
+    let names = names(&entries, &exec.file);
     let cite = entries.first().map_or(binaries.key.line, |entry| entry.line);
     let meant = Meant { tables, names: &names, line: cite };
     meant
@@ -32,6 +32,57 @@ pub fn exec(tables: &Tables, exec: &Exec) -> ExecJudgement {
         .or_else(|| meant.shell(exec))
         .or_else(|| meant.inline(exec))
         .unwrap_or(plain(by_file))
+}
+
+/// What can be said of a listed program before it is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Word {
+    /// It may run, whatever its arguments.
+    Freely,
+    /// That depends on them.
+    ByArguments,
+    /// Not with any.
+    Never,
+}
+
+impl Tables {
+    /// By the name of its file, and those by which it is listed.
+    pub(super) fn word(&self, program: &Found) -> Word {
+        let Some(binaries) = &self.started.policy.binaries else { return Word::Never };
+        let Found { path, dev, ino, .. } = program.clone();
+        let file = FileObject { path, dev, ino, ..FileObject::default() };
+        let names = names(&entries(self, binaries, &file), &file);
+        let free = self.started.policy.changes_dependencies();
+        if !free && names.iter().any(|name| is_package_manager(name)) {
+            return Word::Never;
+        }
+        let meant = Meant { tables: self, names: &names, line: 0 };
+        if names.iter().any(|name| shell_name(name).is_some()) {
+            return match meant.shell_exception() {
+                None => Word::Never,
+                Some(_) if free => Word::Freely,
+                Some(_) => Word::ByArguments,
+            };
+        }
+        let interpreter = names.iter().any(|name| programs::is_interpreter(name));
+        if interpreter { Word::ByArguments } else { Word::Freely }
+    }
+}
+
+/// Judges that a file's content becomes code: a library, a plug-in, or a
+/// program that a loader starts without an exec. What the job cannot write is
+/// as harmless as the programs that load it; what it can write is a program of
+/// its own.
+pub(super) fn map(tables: &Tables, object: &FileObject) -> Judgement {
+    let recorded = Judgement::recorded("mapped");
+    let Some(binaries) = &tables.started.policy.binaries else { return recorded };
+    let RootMatch::Below(id) = object.root else { return recorded };
+    // Memory of its own: what runs there was made by a program that may run.
+    let place = tables.place(id).filter(|_| !object.internal);
+    match place.filter(|place| place.rights.write && !place.rights.exec) {
+        Some(_) => Judgement::violates(Rule::written(&tables.started, binaries.key)),
+        None => recorded,
+    }
 }
 
 fn plain(judgement: Judgement) -> ExecJudgement {
@@ -47,7 +98,7 @@ fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
     // Under whatever path it was found: what the job can write is not the
     // program that was listed.
     let written = place.is_some_and(|place| place.rights.write);
-    if let Some(entry) = entries(tables, binaries, exec).first().filter(|_| !written) {
+    if let Some(entry) = entries(tables, binaries, &exec.file).first().filter(|_| !written) {
         let key = Key { line: entry.line, ..binaries.key };
         let rule = Rule::written(&tables.started, key);
         if entry.value.sha256.is_some() && !tables.started.digests_hold {
@@ -65,15 +116,19 @@ fn file(tables: &Tables, binaries: &List<Binary>, exec: &Exec) -> Judgement {
     }
 }
 
-fn entries<'a>(tables: &Tables, binaries: &'a List<Binary>, exec: &Exec) -> Vec<&'a Entry<Binary>> {
-    let found = tables.programs(&exec.file).iter();
+fn entries<'a>(
+    tables: &Tables,
+    binaries: &'a List<Binary>,
+    file: &FileObject,
+) -> Vec<&'a Entry<Binary>> {
+    let found = tables.programs(file).iter();
     found.filter_map(|index| binaries.entries().get(*index)).collect()
 }
 
 /// What the program is called: its file, and the names by which it is listed.
-fn names(entries: &[&Entry<Binary>], exec: &Exec) -> Vec<String> {
+fn names(entries: &[&Entry<Binary>], file: &FileObject) -> Vec<String> {
     let listed = entries.iter().map(|entry| entry.value.name.clone());
-    std::iter::once(basename(&exec.file.path)).chain(listed).collect()
+    std::iter::once(basename(&file.path)).chain(listed).collect()
 }
 
 /// A program that may run, and what its names and arguments make of it.
@@ -98,10 +153,8 @@ impl Meant<'_> {
     }
 
     fn shell(&self, exec: &Exec) -> Option<ExecJudgement> {
-        let shells: Vec<&str> = self.names.iter().filter_map(|name| shell_name(name)).collect();
-        let shell = *shells.first()?;
-        let names = self.names.iter().map(String::as_str).chain(shells);
-        let Some(line) = names.filter_map(|name| self.excepted(name)).next() else {
+        let shell = self.names.iter().find_map(|name| shell_name(name))?;
+        let Some(line) = self.shell_exception() else {
             return Some(self.violates("exceptions", shell));
         };
         if !self.tables.started.policy.changes_dependencies() {
@@ -113,6 +166,13 @@ impl Meant<'_> {
             }
         }
         Some(plain(Judgement::within_rule(self.rule("exceptions", line))))
+    }
+
+    /// The line of an exception for the shell, under any of its names.
+    fn shell_exception(&self) -> Option<u32> {
+        let shells = self.names.iter().filter_map(|name| shell_name(name));
+        let mut names = self.names.iter().map(String::as_str).chain(shells);
+        names.find_map(|name| self.excepted(name))
     }
 
     fn inline(&self, exec: &Exec) -> Option<ExecJudgement> {

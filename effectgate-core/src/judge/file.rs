@@ -1,7 +1,7 @@
 //! Files: where a job writes. An envelope asks about nothing else.
 
 use crate::input::{Device, FileObject, FileOp, RootMatch, Stream};
-use crate::judge::{Doubt, Finding, Judgement, Rule, Tables, read};
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables, exec, read};
 
 /// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
 pub(super) const PROC: u64 = 0x9fa0;
@@ -20,18 +20,9 @@ pub fn file(
     object: &FileObject,
     other: Option<&FileObject>,
 ) -> Judgement {
-    if !writes(op) {
-        return read::read(tables, pid, object);
-    }
-    let first = place(tables, pid, op, object);
-    let Some(other) = other else { return first };
-    let second = place(tables, pid, op, other);
-    if severity(&second) > severity(&first) { second } else { first }
-}
-
-fn writes(op: FileOp) -> bool {
     match op {
-        FileOp::OpenRead => false,
+        FileOp::OpenRead => return read::read(tables, pid, object),
+        FileOp::MapExec => return exec::map(tables, object),
         FileOp::OpenWrite
         | FileOp::Create
         | FileOp::Mkdir
@@ -42,8 +33,16 @@ fn writes(op: FileOp) -> bool {
         | FileOp::Symlink
         | FileOp::Truncate
         | FileOp::Chmod
-        | FileOp::Chown => true,
+        | FileOp::Chown
+        | FileOp::Write
+        | FileOp::Setxattr
+        | FileOp::Utimes
+        | FileOp::Ioctl => {}
     }
+    let first = place(tables, pid, op, object);
+    let Some(other) = other else { return first };
+    let second = place(tables, pid, op, other);
+    if severity(&second) > severity(&first) { second } else { first }
 }
 
 fn severity(judgement: &Judgement) -> u8 {
@@ -82,8 +81,7 @@ fn place(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Judgemen
 /// A device is what its number says, wherever its node lies: one below a root
 /// still leads out of it. The number 0:0 is no device but overlayfs' whiteout.
 fn device(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<Judgement> {
-    let leads_out = matches!(op, FileOp::OpenWrite | FileOp::Truncate | FileOp::Create);
-    if !is_device(object) || !leads_out {
+    if !is_device(object) || !(reaches_content(op) || op == FileOp::Create) {
         return None;
     }
     Some(match harmless(tables, pid, op, object) {
@@ -92,6 +90,11 @@ fn device(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<
             Judgement::violates(Rule::written(&tables.started, tables.started.policy.roots.writes))
         }
     })
+}
+
+/// What lies behind the name is changed, and not the name or what is said of it.
+fn reaches_content(op: FileOp) -> bool {
+    matches!(op, FileOp::OpenWrite | FileOp::Write | FileOp::Truncate | FileOp::Ioctl)
 }
 
 pub(crate) fn is_device(object: &FileObject) -> bool {
@@ -105,7 +108,7 @@ fn harmless(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Optio
     if object.internal {
         return Some("internal");
     }
-    if !matches!(op, FileOp::OpenWrite | FileOp::Truncate) {
+    if !reaches_content(op) {
         return None;
     }
     own(tables, pid, object, |stream| stream.write, holds_nothing)
@@ -133,8 +136,8 @@ pub(super) fn own(
             return Some("terminal");
         }
     }
-    (object.magic == PROC && !object.path_cut && is_own_proc(&object.path, pid))
-        .then_some("own-proc")
+    let by_path = || object.magic == PROC && !object.path_cut && is_own_proc(&object.path, pid);
+    (object.own_proc || by_path()).then_some("own-proc")
 }
 
 /// null, zero, full, and the name by which a process reaches its own terminal
@@ -164,7 +167,7 @@ mod tests {
             object.rdev = Device { major, minor };
             file(&tables(), 7, op, &object, None).finding
         };
-        for op in [FileOp::OpenWrite, FileOp::Truncate, FileOp::Create] {
+        for op in [FileOp::OpenWrite, FileOp::Write, FileOp::Ioctl, FileOp::Create] {
             assert_eq!(judge(op, BLOCK_DEVICE, 7, 0), Finding::Violation, "{op:?}");
             assert_eq!(judge(op, CHARACTER_DEVICE, 1, 11), Finding::Violation, "{op:?}");
             assert_eq!(judge(op, CHARACTER_DEVICE, 0, 0), Finding::Within, "{op:?}");
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!(judge(FileOp::Unlink, BLOCK_DEVICE, 7, 0), Finding::Within);
     }
 
-    const WRITES: [FileOp; 11] = [
+    const WRITES: [FileOp; 15] = [
         FileOp::OpenWrite,
         FileOp::Create,
         FileOp::Mkdir,
@@ -186,6 +189,10 @@ mod tests {
         FileOp::Truncate,
         FileOp::Chmod,
         FileOp::Chown,
+        FileOp::Write,
+        FileOp::Setxattr,
+        FileOp::Utimes,
+        FileOp::Ioctl,
     ];
 
     fn judge(op: FileOp, object: &FileObject) -> (Finding, &'static str) {
@@ -256,9 +263,9 @@ mod tests {
             (136, 4, "terminal"),
         ] {
             for op in WRITES {
-                let want = match op {
-                    FileOp::OpenWrite | FileOp::Truncate => (Finding::Within, rule),
-                    _ => (Finding::Violation, "allowed_roots"),
+                let want = match reaches_content(op) {
+                    true => (Finding::Within, rule),
+                    false => (Finding::Violation, "allowed_roots"),
                 };
                 assert_eq!(judge(op, &device(major, minor)), want, "{op:?} {major}:{minor}");
             }
@@ -290,6 +297,8 @@ mod tests {
             assert_eq!(judge(FileOp::Chmod, &object).0, Finding::Violation, "{path}");
             let cut = FileObject { path_cut: true, ..object };
             assert_eq!(judge(FileOp::OpenWrite, &cut).0, Finding::Violation, "{path}");
+            let seen = FileObject { own_proc: true, ..cut };
+            assert_eq!(judge(FileOp::Write, &seen), (Finding::Within, "own-proc"), "{path}");
         }
     }
 

@@ -1,50 +1,24 @@
-//! The network: hosts by name or address, the job's own loopback.
+//! Sockets: hosts by name or address, and what the job itself listens on.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use crate::input::NetOp;
+use crate::input::{NetOp, UnixPeer};
 use crate::judge::{Finding, Judgement, Rule, Tables};
 use crate::policy::{HostName, Key, Network};
 
 /// `IPPROTO_UDP`.
 const UDP: u32 = 17;
 
-/// Sockets remembered of one job.
-const LISTENERS: usize = 65_536;
-
-/// Where the job itself can be reached through loopback: what it bound.
-///
-/// What is not known, and lets a listener of the host pass for the job's own:
-/// - when a socket is closed: an entry stays until the job ends, even if the
-///   host then listens there;
-/// - whether a socket that was bound also listens;
-/// - whether an IPv6 wildcard socket accepts IPv4 (`IPV6_V6ONLY`): it is taken
-///   to do so;
-/// - network namespaces: one address in two of them is taken to be the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listeners(BTreeSet<(u32, IpAddr, u16)>);
-
-impl Listeners {
-    /// Takes note of a bind; `address` is canonical.
-    pub fn bound(&mut self, protocol: u32, address: IpAddr, port: u16) {
-        // Port 0 is no place to connect to. Beyond the limit, the job's own
-        // listener is judged like a stranger's.
-        let reachable = address.is_loopback() || address.is_unspecified();
-        if reachable && port != 0 && self.0.len() < LISTENERS {
-            self.0.insert((protocol, address, port));
-        }
-    }
-
-    /// Whether what answers at `address` is the job's. The unspecified address
-    /// leads to whatever loopback address the connecting socket has, so only
-    /// a wildcard answers there for sure.
-    fn answer(&self, protocol: u32, address: IpAddr, port: u16) -> bool {
-        let any4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let any6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let has = |bound| self.0.contains(&(protocol, bound, port));
-        has(address) || has(any6) || address.is_ipv4() && has(any4)
-    }
+/// Who is spoken to, or the address that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Canonical: IPv4-mapped IPv6 is IPv4.
+    pub address: IpAddr,
+    pub port: u16,
+    /// `IPPROTO_…`
+    pub protocol: u32,
+    /// The socket that answers there was made inside the job.
+    pub own: bool,
 }
 
 /// A judgement, and the host of the policy by which it was reached.
@@ -55,15 +29,9 @@ pub struct NetJudgement {
     pub name: Option<String>,
 }
 
-/// Judges a socket effect. `address` is canonical: IPv4-mapped IPv6 is IPv4.
-pub fn net(
-    tables: &Tables,
-    listeners: &Listeners,
-    op: NetOp,
-    address: IpAddr,
-    port: u16,
-    protocol: u32,
-) -> NetJudgement {
+/// Judges a socket effect.
+pub fn net(tables: &Tables, op: NetOp, peer: Peer) -> NetJudgement {
+    let Peer { address, port, protocol, own } = peer;
     let built_in = |name, finding| NetJudgement {
         judgement: Judgement { rule: Rule::of_every_policy(name), finding },
         name: None,
@@ -75,7 +43,7 @@ pub fn net(
         NetOp::Bind if address.is_loopback() => return built_in("loopback", Finding::Within),
         // The kernel takes a connection to the unspecified address to loopback.
         NetOp::Connect | NetOp::Send if address.is_loopback() || address.is_unspecified() => {
-            if listeners.answer(protocol, address, port) {
+            if own {
                 return built_in("loopback", Finding::Within);
             }
             // How resolvers ask which source address they would have: nothing
@@ -95,6 +63,24 @@ pub fn net(
     NetJudgement { judgement: Judgement { rule, finding: Finding::Violation }, name: None }
 }
 
+/// Judges that the job speaks to a Unix socket; `own`: one that was made inside
+/// the job. Behind any other stands a program that acts for whoever reaches it.
+pub fn unix(tables: &Tables, peer: &UnixPeer, own: bool) -> Judgement {
+    if own {
+        return Judgement::within_rule(Rule::of_every_policy("own-socket"));
+    }
+    let sockets = &tables.started.policy.unix_sockets;
+    let entry = match peer {
+        UnixPeer::File(file) => tables.socket(file),
+        UnixPeer::Abstract(_) | UnixPeer::Unnamed => None,
+    };
+    let rule = |key| Rule::written(&tables.started, key);
+    match entry.and_then(|index| sockets.entries().get(index)) {
+        Some(entry) => Judgement::within_rule(rule(Key { line: entry.line, ..sockets.key })),
+        None => Judgement::violates(rule(sockets.key)),
+    }
+}
+
 fn listed(tables: &Tables, address: IpAddr, port: u16, protocol: u32) -> Option<NetJudgement> {
     let hosts = &tables.started.policy.hosts;
     let entries = tables.hosts(address).iter().filter_map(|index| hosts.entries().get(*index));
@@ -110,10 +96,14 @@ fn listed(tables: &Tables, address: IpAddr, port: u16, protocol: u32) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{started_with_hosts, tables};
-    use crate::input::Started;
+    use crate::fixture::{object, started_with_hosts, tables};
+    use crate::input::{RootMatch, Started};
 
     const TCP: u32 = 6;
+
+    fn peer(address: &str, port: u16, protocol: u32, own: bool) -> Peer {
+        Peer { address: address.parse().unwrap(), port, protocol, own }
+    }
 
     fn judge(
         tables: &Tables,
@@ -122,12 +112,7 @@ mod tests {
         port: u16,
         protocol: u32,
     ) -> (bool, &'static str) {
-        let mut listeners = Listeners::default();
-        for (address, port) in [("127.0.0.1", 8080), ("::1", 8080), ("127.0.0.2", 5432)] {
-            listeners.bound(TCP, address.parse().unwrap(), port);
-        }
-        let address = address.parse().unwrap();
-        let found = net(tables, &listeners, op, address, port, protocol).judgement;
+        let found = net(tables, op, peer(address, port, protocol, false)).judgement;
         (found.within(), found.rule.name)
     }
 
@@ -150,8 +135,7 @@ mod tests {
                 assert_eq!(found, (within, "allowed_hosts"), "{op:?} {address}:{port}");
             }
         }
-        let address = "192.0.2.1".parse().unwrap();
-        let found = net(&tables, &Listeners::default(), NetOp::Connect, address, 443, TCP);
+        let found = net(&tables, NetOp::Connect, peer("192.0.2.1", 443, TCP, false));
         assert_eq!(found.name.as_deref(), Some("example.com"));
         assert_eq!(found.judgement.rule.line, Some(tables.started.policy.hosts.entries()[0].line));
     }
@@ -159,52 +143,43 @@ mod tests {
     #[test]
     fn loopback() {
         let tables = tables();
-        for (op, address, port, protocol, within, rule) in [
-            (NetOp::Connect, "127.0.0.1", 8080, TCP, true, "loopback"),
-            (NetOp::Send, "127.0.0.1", 8080, TCP, true, "loopback"),
-            (NetOp::Send, "127.9.9.9", 8080, TCP, false, "network"),
-            (NetOp::Connect, "::1", 8080, TCP, true, "loopback"),
-            (NetOp::Connect, "0.0.0.0", 8080, TCP, false, "network"),
-            (NetOp::Connect, "127.0.0.2", 5432, TCP, true, "loopback"),
-            (NetOp::Connect, "127.0.0.1", 5432, TCP, false, "network"),
-            (NetOp::Connect, "::1", 5432, TCP, false, "network"),
-            (NetOp::Connect, "127.0.0.1", 8080, UDP, false, "network"),
-            (NetOp::Connect, "127.0.0.1", 8081, TCP, false, "network"),
-            (NetOp::Connect, "192.0.2.1", 8080, TCP, false, "network"),
-            (NetOp::Connect, "::1", 0, UDP, true, "address-probe"),
-            (NetOp::Connect, "::1", 0, TCP, false, "network"),
-            (NetOp::Send, "::1", 0, UDP, false, "network"),
-            (NetOp::Connect, "192.0.2.1", 0, UDP, false, "network"),
-            (NetOp::Bind, "127.0.0.1", 0, TCP, true, "loopback"),
-            (NetOp::Bind, "::1", 80, UDP, true, "loopback"),
-            (NetOp::Bind, "0.0.0.0", 80, TCP, false, "network"),
-            (NetOp::Bind, "::", 0, TCP, false, "network"),
-            (NetOp::Bind, "192.0.2.1", 80, TCP, false, "network"),
+        for (op, address, port, protocol, own, within, rule) in [
+            (NetOp::Connect, "127.0.0.1", 8080, TCP, true, true, "loopback"),
+            (NetOp::Send, "127.0.0.1", 8080, UDP, true, true, "loopback"),
+            (NetOp::Connect, "::1", 8080, TCP, true, true, "loopback"),
+            (NetOp::Connect, "0.0.0.0", 8080, TCP, true, true, "loopback"),
+            (NetOp::Connect, "::", 8080, TCP, true, true, "loopback"),
+            (NetOp::Send, "127.0.0.1", 8080, TCP, false, false, "network"),
+            (NetOp::Connect, "0.0.0.0", 8080, TCP, false, false, "network"),
+            (NetOp::Connect, "::1", 5432, TCP, false, false, "network"),
+            (NetOp::Connect, "192.0.2.1", 8080, TCP, true, false, "network"),
+            (NetOp::Connect, "::1", 0, UDP, false, true, "address-probe"),
+            (NetOp::Connect, "::1", 0, TCP, false, false, "network"),
+            (NetOp::Send, "::1", 0, UDP, false, false, "network"),
+            (NetOp::Connect, "192.0.2.1", 0, UDP, false, false, "network"),
+            (NetOp::Bind, "127.0.0.1", 0, TCP, false, true, "loopback"),
+            (NetOp::Bind, "::1", 80, UDP, false, true, "loopback"),
+            (NetOp::Bind, "0.0.0.0", 80, TCP, true, false, "network"),
+            (NetOp::Bind, "::", 0, TCP, false, false, "network"),
+            (NetOp::Bind, "192.0.2.1", 80, TCP, false, false, "network"),
         ] {
-            let found = judge(&tables, op, address, port, protocol);
-            assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol}");
+            let found = net(&tables, op, peer(address, port, protocol, own)).judgement;
+            let found = (found.within(), found.rule.name);
+            assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol} {own}");
         }
     }
 
     #[test]
-    fn a_listener_answers_where_it_was_bound() {
-        let answers = |bound: &str, address: &str| {
-            let mut listeners = Listeners::default();
-            listeners.bound(TCP, bound.parse().unwrap(), 5432);
-            let address = address.parse().unwrap();
-            let found = net(&tables(), &listeners, NetOp::Connect, address, 5432, TCP).judgement;
-            found.within()
-        };
-        let asked = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "192.0.2.1"];
-        for (bound, answered) in [
-            ("127.0.0.1", [true, false, false, false, false, false]),
-            ("127.0.0.2", [false, true, false, false, false, false]),
-            ("0.0.0.0", [true, true, true, false, false, false]),
-            ("::1", [false, false, false, true, false, false]),
-            ("::", [true, true, true, true, true, false]),
-            ("192.0.2.1", [false; 6]),
-        ] {
-            assert_eq!(asked.map(|address| answers(bound, address)), answered, "{bound}");
+    fn unix_sockets() {
+        let bus = UnixPeer::File(object("/run/bus", RootMatch::Outside));
+        let inside = UnixPeer::File(object("/srv/repo/socket", RootMatch::Below(1)));
+        for peer in [bus, inside, UnixPeer::Abstract(b"bus".to_vec()), UnixPeer::Unnamed] {
+            let judge = |own| {
+                let found = unix(&tables(), &peer, own);
+                (found.within(), found.rule.name)
+            };
+            assert_eq!(judge(true), (true, "own-socket"), "{peer:?}");
+            assert_eq!(judge(false), (false, "network"), "{peer:?}");
         }
     }
 
@@ -227,16 +202,5 @@ mod tests {
             let listed = Started { policy, ..started.clone() };
             assert!(judge(listed, "169.254.169.254"), "{host}");
         }
-    }
-
-    #[test]
-    fn listeners_are_bounded() {
-        let mut listeners = Listeners::default();
-        for port in 0..=u16::MAX {
-            for address in ["127.0.0.1", "127.0.0.2"] {
-                listeners.bound(TCP, address.parse().unwrap(), port);
-            }
-        }
-        assert_eq!(listeners.0.len(), LISTENERS);
     }
 }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::host;
-use crate::input::{Bytes, Device, FileObject, Root, RootMatch, Started};
+use crate::input::{Bytes, Device, FileObject, Found, Root, RootMatch, Started};
 use crate::judge::Rule;
 use crate::judge::file::PROC;
 use crate::path::{OF_KERNEL, contains};
-use crate::policy::{HostName, Key, Policy, Rights, RootRule};
+use crate::policy::{Entry, Host, HostName, Key, Policy, Rights, RootRule};
 use crate::time;
 
 /// A job's start, and its tables.
@@ -27,6 +27,15 @@ pub struct Tables {
     files: HashMap<(Device, u64), Vec<usize>>,
     /// Those of files that are known by nothing but their paths.
     paths: HashMap<Bytes, Vec<usize>>,
+    sockets: Sockets,
+}
+
+/// Indices in the policy's Unix sockets.
+#[derive(Debug, Default)]
+struct Sockets {
+    files: HashMap<(Device, u64), usize>,
+    /// Those that are known by nothing but their paths.
+    paths: HashMap<Bytes, usize>,
 }
 
 /// What a root means.
@@ -35,7 +44,7 @@ pub(super) struct Place {
     /// Index in the job's roots.
     at: usize,
     /// The first root of the same path: records know roots by their paths.
-    first: u32,
+    pub first: u32,
     pub rights: Rights,
     pub tmpdir: bool,
     pub cited: Cited,
@@ -77,6 +86,7 @@ impl Tables {
             hosts: hosts(&started),
             files,
             paths,
+            sockets: Sockets::of(&started.sockets),
             started,
         }
     }
@@ -104,11 +114,26 @@ impl Tables {
         self.hosts.get(&address).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Every address that the policy's hosts mean, with each entry that means it.
+    pub(super) fn all_hosts(&self) -> impl Iterator<Item = (IpAddr, &Entry<Host>)> {
+        let entries = self.started.policy.hosts.entries();
+        self.hosts.iter().flat_map(move |(address, indices)| {
+            indices.iter().filter_map(move |index| Some((*address, entries.get(*index)?)))
+        })
+    }
+
     /// The entries of the policy's programs that mean this file.
     pub(super) fn programs(&self, file: &FileObject) -> &[usize] {
         let by_file = self.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
         let by_path = || self.paths.get(&file.path).filter(|_| !file.path_cut);
         by_file.or_else(by_path).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The entry of the policy's Unix sockets that means this file.
+    pub(super) fn socket(&self, file: &FileObject) -> Option<usize> {
+        let by_file = self.sockets.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
+        let by_path = || self.sockets.paths.get(&file.path).filter(|_| !file.path_cut);
+        by_file.or_else(by_path).copied()
     }
 
     /// Records name a root by its path: two roots with one path are one, and a
@@ -126,6 +151,20 @@ impl Tables {
     pub(super) fn root_rule(&self, entry: Option<usize>, or: Key) -> Rule {
         let entry = entry.and_then(|index| self.started.policy.roots.entries.get(index));
         Rule::written(&self.started, entry.map_or(or, |entry| entry.key))
+    }
+}
+
+impl Sockets {
+    fn of(all: &[Found]) -> Sockets {
+        let mut sockets = Sockets::default();
+        for found in all {
+            if found.ino == 0 {
+                sockets.paths.entry(found.path.clone()).or_insert(found.entry);
+            } else {
+                sockets.files.entry((found.dev, found.ino)).or_insert(found.entry);
+            }
+        }
+        sockets
     }
 }
 
@@ -150,14 +189,17 @@ pub fn is_kernel_file(entry: &RootRule) -> bool {
     !entry.rights.write && !entry.rights.exec && below
 }
 
-/// Whether a path lies where it says: `s_magic` of include/uapi/linux/magic.h.
+/// `SYSFS_MAGIC`, include/uapi/linux/magic.h.
+const SYSFS: u64 = 0x6265_6572;
+/// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC`, of the same file.
+const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
+
+/// Whether a path lies where it says, by its file system's `s_magic`.
 fn is_of_kernel(path: &[u8], magic: u64) -> bool {
-    const SYSFS: u64 = 0x6265_6572;
-    const CGROUPS: [u64; 2] = [0x6367_7270, 0x0027_e0eb];
     match magic {
-        PROC => path.starts_with(b"/proc/"),
-        SYSFS => path.starts_with(b"/sys/"),
-        _ => CGROUPS.contains(&magic) && path.starts_with(b"/sys/fs/cgroup"),
+        PROC => contains("/proc", path),
+        SYSFS => contains("/sys", path),
+        _ => CGROUPS.contains(&magic) && contains("/sys/fs/cgroup", path),
     }
 }
 

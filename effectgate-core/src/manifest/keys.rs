@@ -127,8 +127,8 @@ const KEYS: &[Key] = &[
     optional(
         "on_loss",
         2,
-        Shape::OneOf("choice", &["observe", "kill"]),
-        "what is done when records are lost",
+        Shape::OneOf("choice", &["mark", "observe", "kill", "deny"]),
+        "what is done when records are lost; observe is the old word for mark",
         "\"kill\"",
     ),
     optional(

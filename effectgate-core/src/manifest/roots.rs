@@ -166,6 +166,11 @@ pub(super) fn socket(text: &str) -> Result<String, Bad> {
     })
 }
 
+/// Whether a manifest can list a socket of this path, in these words.
+pub(crate) fn is_socket(path: &str) -> bool {
+    socket(path).is_ok_and(|normal| normal == path)
+}
+
 /// Roots in normal form, to be asked about paths.
 pub(super) struct Below {
     roots: HashSet<String>,

@@ -2,8 +2,8 @@
 
 use crate::fault::{Faults, quoted};
 use crate::form::Fields;
-use crate::input::Coverage;
-use crate::policy::{OnLoss, OnViolation};
+use crate::input::{Coverage, Mode};
+use crate::policy::OnLoss;
 
 /// Name and version of what is pinned. A version that moves pins nothing.
 pub(super) fn pins(fields: Fields, faults: &mut Faults) -> Vec<(String, String)> {
@@ -45,16 +45,12 @@ pub(super) fn min_coverage(fields: Fields) -> Option<Coverage> {
 }
 
 pub(super) fn on_loss(fields: Fields) -> OnLoss {
-    match fields.text("on_loss") {
-        Some((_, "kill")) => OnLoss::Kill,
-        _ => OnLoss::Observe,
-    }
+    // `observe` is what older manifests say for `mark`.
+    let word = fields.text("on_loss").map(|(_, word)| word);
+    word.and_then(OnLoss::from_name).unwrap_or_default()
 }
 
-pub(super) fn on_violation(fields: Fields) -> OnViolation {
-    match fields.text("on_violation") {
-        Some((_, "kill")) => OnViolation::Kill,
-        Some((_, "enforce")) => OnViolation::Enforce,
-        _ => OnViolation::Observe,
-    }
+pub(super) fn on_violation(fields: Fields) -> Mode {
+    let word = fields.text("on_violation").map(|(_, word)| word);
+    word.and_then(Mode::from_name).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! What only a manifest says.
 
 use super::Key;
-use crate::input::Coverage;
+use crate::input::{Coverage, Mode};
 
 /// What a manifest says beyond the capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub struct Agent {
     pub limits: Limits,
     pub min_coverage: Option<Coverage>,
     pub on_loss: OnLoss,
-    pub on_violation: OnViolation,
+    /// The mode that the policy demands.
+    pub on_violation: Mode,
 }
 
 /// Bounds of a run; reaching one is a violation. All are positive.
@@ -66,20 +67,15 @@ pub enum Reached {
     Url(String),
 }
 
-/// What is done when records are lost. The verdict is never `pass`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is done when records are lost. The verdict is never `pass`; the later
+/// one is stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OnLoss {
+    /// The log and the verdict say so.
     #[default]
-    Observe,
+    Mark,
     /// The job is stopped at the first loss.
     Kill,
-}
-
-/// What is done about a violation: the mode that the policy demands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnViolation {
-    #[default]
-    Observe,
-    Kill,
-    Enforce,
+    /// What cannot be reported is denied.
+    Deny,
 }

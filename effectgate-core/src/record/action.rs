@@ -39,12 +39,15 @@ pub enum GuardAction {
     Gap,
     Leftovers,
     Stopped,
+    Killed,
     CanaryFailed,
     IoUring,
     CompatSyscall,
     Socket,
     Entered,
     Escaped,
+    Reached,
+    Repeated,
     Unknown,
     Verdict,
 }
@@ -89,7 +92,9 @@ impl Action {
         match notice {
             Notice::Leftovers { .. } => Action::Guard(GuardAction::Leftovers),
             Notice::Stopped { .. } => Action::Guard(GuardAction::Stopped),
+            Notice::Killed { .. } => Action::Guard(GuardAction::Killed),
             Notice::CanaryFailed { .. } => Action::Guard(GuardAction::CanaryFailed),
+            Notice::Repeated { .. } => Action::Guard(GuardAction::Repeated),
             Notice::Limit { limit, .. } => Action::Limit(*limit),
         }
     }
@@ -103,6 +108,7 @@ impl GuardAction {
             Guard::Socket { .. } => GuardAction::Socket,
             Guard::Entered { .. } => GuardAction::Entered,
             Guard::Escaped { .. } => GuardAction::Escaped,
+            Guard::Reached { .. } => GuardAction::Reached,
             Guard::Unknown { .. } => GuardAction::Unknown,
         }
     }

@@ -3,16 +3,15 @@
 //! it is not the ordinary case.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
 use crate::escape::escape;
 use crate::input::{
     Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, NetOp, Notice,
-    RootMatch, Stage, Started, Stream,
+    RootMatch, Stage, Started, Stream, UnixPeer,
 };
-use crate::judge::Tables;
+use crate::judge::{Peer, Tables};
 use crate::policy::Rights;
 use crate::record::number;
 use crate::redact;
@@ -44,17 +43,24 @@ pub(crate) fn opening(started: &Started) -> Value {
             json!({ "host": entry.map(|entry| entry.value.to_string()), "addresses": addresses })
         })
         .collect();
-    let binary = |found: &Found| {
-        let listed = policy.binaries.as_ref().and_then(|list| list.entries().get(found.entry));
+    let file = |found: &Found, name: Option<&String>| {
         json!({
             "entry": found.entry,
-            "name": listed.map(|listed| &listed.value.name),
+            "name": name,
             "path": escape(&found.path),
             "dev": device(found.dev),
             "ino": number(found.ino),
         })
     };
-    json!({
+    let binary = |found: &Found| {
+        let listed = policy.binaries.as_ref().and_then(|list| list.entries().get(found.entry));
+        file(found, listed.map(|listed| &listed.value.name))
+    };
+    let socket = |found: &Found| {
+        let listed = policy.unix_sockets.entries().get(found.entry);
+        file(found, listed.map(|listed| redact::path_text(&listed.value)).as_ref())
+    };
+    let mut object = json!({
         "what": "observation starts",
         "policy": {
             "kind": policy.kind,
@@ -83,7 +89,18 @@ pub(crate) fn opening(started: &Started) -> Value {
         "terminals": started.terminals.iter().map(|dev| device(*dev)).collect::<Vec<_>>(),
         "env": escaped(&started.env),
         "processes": started.processes.iter().map(process).collect::<Vec<_>>(),
-    })
+    });
+    if started.judged {
+        object["judged"] = true.into();
+    }
+    let denied = started.mode.denies(started.backend);
+    if !denied.is_empty() {
+        object["denied"] = json!(denied);
+    }
+    if !started.sockets.is_empty() {
+        object["sockets"] = started.sockets.iter().map(socket).collect();
+    }
+    object
 }
 
 /// The last record says what came out.
@@ -149,21 +166,36 @@ pub(crate) fn env(names: &[Bytes], outside: &[Bytes], complete: bool) -> Value {
     Value::Object(map)
 }
 
-pub(crate) fn net(
-    op: NetOp,
-    name: Option<&str>,
-    address: IpAddr,
-    port: u16,
-    protocol: u32,
-) -> Value {
-    json!({
+pub(crate) fn net(tables: &Tables, op: NetOp, name: Option<&str>, peer: Peer) -> Value {
+    let mut object = json!({
         "op": op,
         "name": name,
-        "address": address,
-        "port": port,
-        "protocol": protocol_name(protocol),
-        "family": if address.is_ipv4() { "ipv4" } else { "ipv6" },
-    })
+        "address": peer.address,
+        "port": peer.port,
+        "protocol": protocol_name(peer.protocol),
+        "family": if peer.address.is_ipv4() { "ipv4" } else { "ipv6" },
+    });
+    if peer.own && tables.started.judged {
+        object["listener"] = OWN.into();
+    }
+    object
+}
+
+/// Who listens, when it is the job itself.
+pub(crate) const OWN: &str = "job";
+/// The family of a socket that has no host.
+pub(crate) const UNIX: &str = "unix";
+
+pub(crate) fn unix(tables: &Tables, op: NetOp, peer: &UnixPeer, own: bool) -> Value {
+    let mut map = match peer {
+        UnixPeer::File(file) => file_members(tables, file),
+        UnixPeer::Abstract(name) => Map::from_iter([("abstract".to_owned(), escape(name).into())]),
+        UnixPeer::Unnamed => Map::new(),
+    };
+    map.insert("op".into(), op.name().into());
+    map.insert("family".into(), UNIX.into());
+    map.insert("own".into(), own.into());
+    Value::Object(map)
 }
 
 /// `tcp`, `udp`, or the protocol's number (IANA, Assigned Internet Protocol Numbers).
@@ -180,9 +212,21 @@ pub(crate) fn canary(seen: &[Class], missing: &[Class]) -> Value {
 }
 
 pub(crate) fn gap(stage: Stage, lost: &BTreeMap<Class, u64>) -> Value {
-    let lost: Map<String, Value> =
-        lost.iter().map(|(class, count)| (class.name().into(), number(*count))).collect();
-    json!({ "what": "records were lost", "stage": stage, "lost": lost })
+    json!({ "what": "records were lost", "stage": stage, "lost": counts(lost) })
+}
+
+/// Counts by class, each class once.
+pub(crate) fn sums(counts: &[(Class, u64)]) -> BTreeMap<Class, u64> {
+    let mut sums: BTreeMap<Class, u64> = BTreeMap::new();
+    for (class, count) in counts {
+        let sum = sums.entry(*class).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    sums
+}
+
+fn counts(sums: &BTreeMap<Class, u64>) -> Value {
+    sums.iter().map(|(class, count)| (class.name().to_owned(), number(*count))).collect()
 }
 
 /// `bound`: what the policy says of the limit that the notice is about.
@@ -194,7 +238,19 @@ pub(crate) fn notice(notice: &Notice, bound: Option<u64>) -> Value {
         Notice::Stopped { why } => {
             json!({ "what": "the job was stopped from outside", "why": why })
         }
+        Notice::Killed { pid, violation } => json!({
+            "what": match pid {
+                Some(_) => "a process was killed for a violation",
+                None => "the job was killed for a violation",
+            },
+            "pid": pid,
+            "violation": number(*violation),
+        }),
         Notice::CanaryFailed { why } => json!({ "what": "the canary failed", "why": why }),
+        Notice::Repeated { counts: all } => json!({
+            "what": "effects inside the policy that were seen before happened again",
+            "counts": counts(&sums(all)),
+        }),
         Notice::Limit { limit, value } => json!({
             "what": "the job reached a bound and was stopped",
             "limit": limit,
@@ -204,7 +260,7 @@ pub(crate) fn notice(notice: &Notice, bound: Option<u64>) -> Value {
     }
 }
 
-pub(crate) fn guard(guard: &Guard) -> Value {
+pub(crate) fn guard(tables: &Tables, guard: &Guard) -> Value {
     match guard {
         Guard::IoUring => json!({ "what": "an io_uring was set up" }),
         Guard::Socket { family, kind, protocol } => json!({
@@ -219,6 +275,16 @@ pub(crate) fn guard(guard: &Guard) -> Value {
         Guard::Entered { process, env } => entered(process, env.as_deref()),
         Guard::Escaped { pid } => {
             json!({ "what": "a process left the job's cgroup", "pid": pid })
+        }
+        Guard::Reached { reach, detail, pid, object } => {
+            let mut map = object.as_ref().map_or_else(Map::new, |file| file_members(tables, file));
+            map.insert("what".into(), "the job reached for what is not its own".into());
+            map.insert("reach".into(), reach.name().into());
+            map.insert("detail".into(), (*detail).into());
+            if *pid != 0 {
+                map.insert("pid".into(), (*pid).into());
+            }
+            Value::Object(map)
         }
         Guard::Unknown { kind, op } => {
             json!({ "what": "a record of an unknown kind", "kind": kind, "op": op })
@@ -255,6 +321,7 @@ fn file_members(tables: &Tables, object: &FileObject) -> Map<String, Value> {
     flag("unknown", object.root == RootMatch::Unknown);
     flag("internal", object.internal);
     flag("unlinked", object.unlinked);
+    flag("own_proc", object.own_proc);
     flag("credential", crate::secret::is_credential_path(&object.path));
     let root = match object.root {
         RootMatch::Below(id) => tables.root_path(id),

@@ -3,8 +3,6 @@
 mod members;
 mod opening;
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 pub(crate) use members::Read;
@@ -12,9 +10,11 @@ use members::{Members, address, bytes, class, device, known, protocol};
 pub(crate) use opening::{OpenRoot, Opening, opening};
 
 use crate::input::{
-    Bytes, Class, Coverage, Device, Event, Exec, Exit, FileObject, Guard, Input, JobId, Notice,
-    RootMatch, Stage, UnixNanos, What,
+    Bytes, Class, Coverage, Decided, Device, Event, Exec, Exit, FileObject, Guard, Input, JobId,
+    NetOp, Notice, Reach, RootMatch, Stage, UnixNanos, UnixPeer, What,
 };
+use crate::judge::Decision;
+use crate::record::objects::{OWN, UNIX};
 use crate::record::{Action, EnvAction, GuardAction, ProcessAction, read_number};
 
 /// The log has one job.
@@ -38,11 +38,22 @@ pub(crate) fn input(record: &Value, place: &Place<'_>) -> Read<Input> {
             };
             What::File { op, object: file(&object, place)?, other, coverage }
         }
+        Action::Net(op) if object.str("family")? == UNIX => What::Unix {
+            op,
+            peer: unix_peer(&object, place)?,
+            own: object.value("own")?.as_bool().ok_or("own")?,
+        },
         Action::Net(op) => What::Net {
             op,
             address: address(object.value("address")?)?,
             port: object.small("port")?,
             protocol: protocol(object.str("protocol")?)?,
+            own: match object.get("listener") {
+                Some(listener) if listener == OWN => true,
+                Some(_) => return Err("listener"),
+                // Before the kernel said whose listener it is, the rule did.
+                None => op != NetOp::Bind && all.members("rule")?.str("name")? == "loopback",
+            },
         },
         Action::Process(action) => process_event(action, &object, place)?,
         Action::Env(EnvAction::Hold | EnvAction::Inherit | EnvAction::Make) => {
@@ -53,7 +64,7 @@ pub(crate) fn input(record: &Value, place: &Place<'_>) -> Read<Input> {
             let notice = Notice::Limit { limit, value: object.number("value")? };
             return Ok(Input::Notice { job: JOB, ts, notice });
         }
-        Action::Guard(action) => match guard(action, ts, &object)? {
+        Action::Guard(action) => match guard(action, ts, &object, place)? {
             Said::ByKernel(guard) => What::Guard(guard),
             Said::ByDaemon(input) => return Ok(input),
         },
@@ -71,7 +82,31 @@ fn event(all: &Members<'_>, ts: UnixNanos, what: What) -> Read<Input> {
     let pid = process.small("pid")?;
     let tid = if process.get("tid").is_some() { process.small("tid")? } else { pid };
     let (uid, comm) = (process.small("uid")?, bytes(process.value("comm")?)?);
-    Ok(Input::Event(Event { ts, job: JOB, pid, tid, uid, comm, what }))
+    let kernel = decided(all)?;
+    Ok(Input::Event(Event { ts, job: JOB, pid, tid, uid, comm, kernel, what }))
+}
+
+/// What the kernel programs came to. Where they agreed, it is as if nothing
+/// had been compared.
+fn decided(all: &Members<'_>) -> Read<Option<Decided>> {
+    if all.get("kernel").is_some() {
+        return all.word("kernel", Decided::from_name).map(Some);
+    }
+    Ok(match all.word("decision", Decision::from_name)? {
+        Decision::Denied => Some(Decided::Denied),
+        Decision::Killed => Some(Decided::Killed),
+        Decision::Allowed | Decision::Recorded => None,
+    })
+}
+
+fn unix_peer(object: &Members<'_>, place: &Place<'_>) -> Read<UnixPeer> {
+    if let Some(name) = object.get("abstract") {
+        return bytes(name).map(UnixPeer::Abstract);
+    }
+    Ok(match object.get("path") {
+        Some(_) => UnixPeer::File(file(object, place)?),
+        None => UnixPeer::Unnamed,
+    })
 }
 
 fn process_event(action: ProcessAction, object: &Members<'_>, place: &Place<'_>) -> Read<What> {
@@ -108,7 +143,12 @@ enum Said {
     ByDaemon(Input),
 }
 
-fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said> {
+fn guard(
+    action: GuardAction,
+    ts: UnixNanos,
+    object: &Members<'_>,
+    place: &Place<'_>,
+) -> Read<Said> {
     let job = JOB;
     let notice = |notice| Input::Notice { job, ts, notice };
     Ok(match action {
@@ -124,7 +164,7 @@ fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said>
             job,
             ts,
             stage: object.word("stage", Stage::from_name)?,
-            lost: lost(object)?.into_iter().collect(),
+            lost: counts(object, "lost")?,
         }),
         GuardAction::Leftovers => {
             Said::ByDaemon(notice(Notice::Leftovers { killed: object.small("killed")? }))
@@ -132,8 +172,18 @@ fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said>
         GuardAction::Stopped => {
             Said::ByDaemon(notice(Notice::Stopped { why: object.string("why")? }))
         }
+        GuardAction::Killed => Said::ByDaemon(notice(Notice::Killed {
+            pid: match object.value("pid")? {
+                Value::Null => None,
+                _ => Some(object.small("pid")?),
+            },
+            violation: object.number("violation")?,
+        })),
         GuardAction::CanaryFailed => {
             Said::ByDaemon(notice(Notice::CanaryFailed { why: object.string("why")? }))
+        }
+        GuardAction::Repeated => {
+            Said::ByDaemon(notice(Notice::Repeated { counts: counts(object, "counts")? }))
         }
         GuardAction::Verdict => Said::ByDaemon(Input::Finished { job, ts, exit: exit(object)? }),
         GuardAction::IoUring => Said::ByKernel(Guard::IoUring),
@@ -153,17 +203,24 @@ fn guard(action: GuardAction, ts: UnixNanos, object: &Members<'_>) -> Read<Said>
             Said::ByKernel(Guard::Entered { process: known(object.value("entered")?)?, env })
         }
         GuardAction::Escaped => Said::ByKernel(Guard::Escaped { pid: object.small("pid")? }),
+        GuardAction::Reached => Said::ByKernel(Guard::Reached {
+            reach: object.word("reach", Reach::from_name)?,
+            detail: object.small("detail")?,
+            pid: if object.get("pid").is_some() { object.small("pid")? } else { 0 },
+            object: object.get("path").map(|_| file(object, place)).transpose()?,
+        }),
         GuardAction::Unknown => {
             Said::ByKernel(Guard::Unknown { kind: object.small("kind")?, op: object.small("op")? })
         }
     })
 }
 
-fn lost(object: &Members<'_>) -> Read<BTreeMap<Class, u64>> {
-    let lost = object.value("lost")?.as_object().ok_or("lost")?;
-    lost.iter()
+fn counts(object: &Members<'_>, key: &'static str) -> Read<Vec<(Class, u64)>> {
+    let counts = object.value(key)?.as_object().ok_or(key)?;
+    counts
+        .iter()
         .map(|(name, count)| {
-            Ok((Class::from_name(name).ok_or("lost")?, read_number(count).ok_or("lost")?))
+            Ok((Class::from_name(name).ok_or(key)?, read_number(count).ok_or(key)?))
         })
         .collect()
 }
@@ -194,6 +251,7 @@ fn file(object: &Members<'_>, place: &Place<'_>) -> Read<FileObject> {
         magic: if object.get("magic").is_some() { object.number("magic")? } else { 0 },
         internal: object.flag("internal")?,
         unlinked: object.flag("unlinked")?,
+        own_proc: object.flag("own_proc")?,
     };
     file.root = place(&file, root_path(object)?.as_deref())?;
     Ok(file)

@@ -7,7 +7,7 @@
 //! The operator's own words stay: the names of job and host, and the policy,
 //! but for its roots.
 
-use crate::input::{Event, Exec, FileObject, Guard, Input, Known, Notice, Started, What};
+use crate::input::{Event, Exec, FileObject, Guard, Input, Known, Notice, Started, UnixPeer, What};
 use crate::redact::{argv, comm, path, path_text, text};
 
 /// Takes the secrets out of an input.
@@ -20,7 +20,14 @@ pub fn input(input: &mut Input) {
         } => {
             *why = String::from_utf8_lossy(&text(why.as_bytes())).into_owned();
         }
-        Input::Notice { notice: Notice::Leftovers { .. } | Notice::Limit { .. }, .. }
+        Input::Notice {
+            notice:
+                Notice::Leftovers { .. }
+                | Notice::Killed { .. }
+                | Notice::Repeated { .. }
+                | Notice::Limit { .. },
+            ..
+        }
         | Input::Canary { .. }
         | Input::Launched { .. }
         | Input::Gap { .. }
@@ -32,9 +39,10 @@ fn started(started: &mut Started) {
     started.argv = argv(&started.argv);
     started.cgroup = path_text(&started.cgroup);
     let roots = started.roots.iter_mut().map(|root| &mut root.path);
-    let binaries = started.binaries.iter_mut().map(|found| &mut found.path);
+    let files = started.binaries.iter_mut().chain(&mut started.sockets);
+    let files = files.map(|found| &mut found.path);
     let places = started.workspace.iter_mut().chain(&mut started.home).chain(&mut started.own);
-    for place in roots.chain(binaries).chain(places) {
+    for place in roots.chain(files).chain(places) {
         *place = path(place);
     }
     names(&mut started.env);
@@ -54,6 +62,12 @@ fn event(event: &mut Event) {
             known(process);
             env.iter_mut().for_each(|held| names(held));
         }
+        What::Unix { peer, .. } => match peer {
+            UnixPeer::File(bound) => file(bound),
+            UnixPeer::Abstract(name) => *name = path(name),
+            UnixPeer::Unnamed => {}
+        },
+        What::Guard(Guard::Reached { object, .. }) => object.iter_mut().for_each(file),
         What::Guard(
             Guard::IoUring
             | Guard::CompatSyscall { .. }

@@ -30,6 +30,11 @@ pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
     } else {
         new_binaries(&opening.binaries, &policy, &roots)
     };
+    let sockets = if same_policy {
+        opening.sockets.into_iter().map(|(_, found)| found).collect()
+    } else {
+        new_sockets(&opening.sockets, &policy)
+    };
     let hosts = if same_policy {
         opening.hosts.into_iter().map(|(_, addresses)| addresses).collect()
     } else {
@@ -55,6 +60,7 @@ pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
         coverage: opening.coverage,
         min_coverage: opening.min_coverage,
         mode: opening.mode,
+        judged: opening.judged && same_policy,
         programs: opening.programs,
         argv: opening.argv,
         cgroup: opening.cgroup,
@@ -62,6 +68,7 @@ pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
         home: opening.home,
         roots,
         binaries,
+        sockets,
         digests_hold: same_policy,
         own: opening.own,
         hosts,
@@ -186,6 +193,23 @@ fn new_binaries(logged: &[(String, Found)], policy: &Policy, roots: &[Root]) -> 
     }
     all.retain(|found| !ancestors(&found.path).any(|above| writable.contains(above)));
     all
+}
+
+/// The files that the policy's sockets are bound to, as far as the log knows;
+/// the others by their paths.
+fn new_sockets(logged: &[(String, Found)], policy: &Policy) -> Vec<Found> {
+    let known: HashMap<&str, &Found> =
+        logged.iter().map(|(path, found)| (path.as_str(), found)).collect();
+    let entries = policy.unix_sockets.entries().iter().enumerate();
+    entries
+        .map(|(entry, listed)| {
+            let path = redact::path_text(&listed.value);
+            match known.get(path.as_str()) {
+                Some(old) => Found { entry, ..Found::clone(old) },
+                None => Found { entry, path: path.into(), dev: Default::default(), ino: 0 },
+            }
+        })
+        .collect()
 }
 
 /// What the job resolved the policy's names to, whatever the port.

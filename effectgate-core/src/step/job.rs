@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::chain::{self, Chain};
 use crate::input::{
-    Bytes, Class, Coverage, Exit, Input, JobId, Limited, Notice, Stage, Started, UnixNanos,
+    Bytes, Class, Coverage, Decided, Exit, Input, JobId, Limited, Notice, Stage, Started, UnixNanos,
 };
-use crate::judge::{self, Doubt, Finding, Judgement, Listeners, Origin, Rule, Tables};
+use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
 use crate::step::Line;
@@ -23,7 +23,6 @@ pub(super) struct Job {
     tables: Tables,
     chain: Chain,
     processes: Table,
-    listeners: Listeners,
     /// Keys already seen in the job, and whether from outside.
     keys: BTreeMap<Bytes, Origin>,
     /// Nothing was given from outside yet: the first environment is.
@@ -47,6 +46,8 @@ struct Draft {
     shown: Vec<String>,
     process: Option<Process>,
     judgement: Judgement,
+    /// What the kernel programs came to.
+    kernel: Option<Decided>,
     coverage: Option<Coverage>,
 }
 
@@ -56,7 +57,6 @@ impl Job {
         let mut job = Job {
             chain: Chain::new(chain::genesis(&started)),
             processes: Table::default(),
-            listeners: Listeners::default(),
             keys: BTreeMap::new(),
             inherits: true,
             guests: Guests::default(),
@@ -96,7 +96,7 @@ impl Job {
                     *last = ts.max(*last);
                 }
             }
-            Input::Gap { ts, stage, lost, .. } => self.gap(ts, stage, lost, out),
+            Input::Gap { ts, stage, lost, .. } => self.gap(ts, stage, &lost, out),
             Input::Notice { ts, notice, .. } => self.notice(ts, &notice, out),
             Input::Started(_) | Input::Finished { .. } => return false,
         }
@@ -145,7 +145,7 @@ impl Job {
                 action: limit.name(),
                 object: value.to_string(),
                 program: None,
-                decision: judgement.decision(),
+                decision: judgement.decision(None),
                 rule: judgement.rule,
                 coverage: None,
                 seq: self.chain.next,
@@ -188,12 +188,8 @@ impl Job {
         true
     }
 
-    fn gap(&mut self, ts: UnixNanos, stage: Stage, lost: Vec<(Class, u64)>, out: &mut Vec<Line>) {
-        let mut sums: BTreeMap<Class, u64> = BTreeMap::new();
-        for (class, count) in lost {
-            let sum = sums.entry(class).or_default();
-            *sum = sum.saturating_add(count);
-        }
+    fn gap(&mut self, ts: UnixNanos, stage: Stage, lost: &[(Class, u64)], out: &mut Vec<Line>) {
+        let sums = record::sums(lost);
         self.tally.lost(&sums);
         self.write(own(ts, GuardAction::Gap, record::gap(stage, &sums), Finding::Recorded), out);
     }
@@ -208,8 +204,14 @@ impl Job {
             Notice::Stopped { why } => {
                 observer(Finding::RecordedWithDoubt(Doubt::Stopped(why.clone())))
             }
+            // Nor that, by a policy under which it would have lived on.
+            Notice::Killed { .. } => observer(Finding::RecordedWithDoubt(Doubt::Killed)),
             Notice::CanaryFailed { why } => {
                 observer(Finding::RecordedWithDoubt(Doubt::CanaryFailed(why.clone())))
+            }
+            Notice::Repeated { counts } => {
+                self.tally.repeated(&record::sums(counts));
+                observer(Finding::Recorded)
             }
             Notice::Limit { limit, value } => {
                 self.limited = true;
@@ -226,6 +228,7 @@ impl Job {
                 shown,
                 process: None,
                 judgement,
+                kernel: None,
                 coverage: None,
             },
             out,
@@ -233,9 +236,11 @@ impl Job {
     }
 
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
-        let Draft { ts, action, object, shown, process, judgement, coverage } = draft;
+        let Draft { ts, action, object, shown, process, judgement, kernel, coverage } = draft;
         let class = action.class();
-        let decision = judgement.decision();
+        let decision = judgement.decision(kernel);
+        let compared = kernel.filter(|_| self.tables.started.judged && self.launched);
+        let differs = compared.filter(|_| judgement.differs(compared));
         let seq = self.chain.next;
         let bytes = self.chain.append(&Record {
             ts,
@@ -246,9 +251,13 @@ impl Job {
             within: judgement.within(),
             rule: &judgement.rule,
             decision,
+            kernel: differs,
             coverage,
         });
         self.tally.count(class, decision);
+        if differs.is_some() {
+            self.tally.disagreement();
+        }
         if let Some(doubt) = judgement.doubt() {
             self.tally.doubt(doubt);
         }
@@ -286,6 +295,7 @@ fn own(ts: UnixNanos, action: GuardAction, object: Value, finding: Finding) -> D
         shown: Vec::new(),
         process: None,
         judgement: Judgement { rule: Rule::of_every_policy("observer"), finding },
+        kernel: None,
         coverage: None,
     }
 }

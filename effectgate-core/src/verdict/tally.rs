@@ -20,6 +20,8 @@ pub(crate) struct Tally {
     index: HashMap<Key, usize>,
     unlisted: u64,
     doubts: BTreeMap<Doubt, u64>,
+    disagreements: u64,
+    repeated: BTreeMap<Class, u64>,
 }
 
 impl Tally {
@@ -33,6 +35,19 @@ impl Tally {
             let sum = self.lost.entry(*class).or_default();
             *sum = sum.saturating_add(*count);
         }
+    }
+
+    pub fn repeated(&mut self, counts: &BTreeMap<Class, u64>) {
+        for (class, count) in counts {
+            let sum = self.repeated.entry(*class).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// The kernel judged an effect otherwise.
+    pub fn disagreement(&mut self) {
+        self.disagreements += 1;
+        self.doubt(&Doubt::Disagreement);
     }
 
     pub fn doubt(&mut self, doubt: &Doubt) {
@@ -92,10 +107,11 @@ impl Tally {
             started: crate::time::format(started.ts),
             ended: crate::time::format(ended),
             counts: self.counts,
+            repeated: self.repeated,
             lost: self.lost,
             violations: self.violations,
             violations_unlisted: self.unlisted,
-            disagreements: None,
+            disagreements: started.judged.then_some(self.disagreements),
             log: Log { records: 0, head: String::new() },
         }
     }

@@ -47,8 +47,11 @@ prop_compose! {
         magic in prop::sample::select(vec![0, 0x9fa0, u64::MAX]),
         internal: bool,
         unlinked: bool,
+        own_proc: bool,
     ) -> FileObject {
-        FileObject { path, path_cut, root, dev, ino, mode, rdev, magic, internal, unlinked }
+        FileObject {
+            path, path_cut, root, dev, ino, mode, rdev, magic, internal, unlinked, own_proc,
+        }
     }
 }
 
@@ -104,11 +107,22 @@ fn what() -> impl Strategy<Value = What> {
                 "198.51.100.7"
             ]),
             prop::sample::select(vec![0u16, 443, 8080]),
-            prop::sample::select(vec![6u32, 17, 132, u32::MAX])
+            prop::sample::select(vec![6u32, 17, 132, u32::MAX]),
+            any::<bool>()
         )
-            .prop_map(|(op, address, port, protocol)| {
-                What::Net { op, address: address.parse().unwrap(), port, protocol }
+            .prop_map(|(op, address, port, protocol, own)| {
+                What::Net { op, address: address.parse().unwrap(), port, protocol, own }
             }),
+        (
+            prop::sample::select(NetOp::ALL),
+            prop_oneof![
+                file().prop_map(UnixPeer::File),
+                bytes().prop_map(UnixPeer::Abstract),
+                Just(UnixPeer::Unnamed),
+            ],
+            any::<bool>()
+        )
+            .prop_map(|(op, peer, own)| What::Unix { op, peer, own }),
         prop_oneof![
             Just(Guard::IoUring),
             any::<u32>().prop_map(|number| Guard::CompatSyscall { number }),
@@ -117,19 +131,30 @@ fn what() -> impl Strategy<Value = What> {
             (known(), prop::option::of(prop::collection::vec(bytes(), 0..4)))
                 .prop_map(|(process, env)| Guard::Entered { process, env }),
             (1..6u32).prop_map(|pid| Guard::Escaped { pid }),
+            (prop::sample::select(Reach::ALL), any::<u32>(), 0..3u32, prop::option::of(file()))
+                .prop_map(|(reach, detail, pid, object)| Guard::Reached {
+                    reach,
+                    detail,
+                    pid,
+                    object
+                }),
             any::<(u16, u16)>().prop_map(|(kind, op)| Guard::Unknown { kind, op }),
         ]
         .prop_map(What::Guard),
     ]
 }
 
+fn decided() -> impl Strategy<Value = Option<Decided>> {
+    prop::option::of(prop::sample::select(Decided::ALL))
+}
+
 pub fn any_input() -> impl Strategy<Value = Input> {
     let ts = || any::<u64>();
     let classes = || prop::collection::vec(prop::sample::select(Class::ALL), 0..3);
     prop_oneof![
-        12 => (ts(), 1..6u32, 1..6u32, any::<u32>(), bytes(), what()).prop_map(
-            |(ts, pid, tid, uid, comm, what)| {
-                Input::Event(Event { ts, job: JOB, pid, tid, uid, comm, what })
+        12 => (ts(), 1..6u32, 1..6u32, any::<u32>(), bytes(), decided(), what()).prop_map(
+            |(ts, pid, tid, uid, comm, kernel, what)| {
+                Input::Event(Event { ts, job: JOB, pid, tid, uid, comm, kernel, what })
             }
         ),
         1 => (ts(), classes(), classes())
@@ -149,6 +174,10 @@ pub fn any_input() -> impl Strategy<Value = Input> {
                 any::<String>().prop_map(|why| Notice::Stopped { why }),
                 planted().prop_map(|why| Notice::Stopped { why }),
                 any::<String>().prop_map(|why| Notice::CanaryFailed { why }),
+                (prop::option::of(any::<u32>()), any::<u64>())
+                    .prop_map(|(pid, violation)| Notice::Killed { pid, violation }),
+                prop::collection::vec((prop::sample::select(Class::ALL), any::<u64>()), 0..4)
+                    .prop_map(|counts| Notice::Repeated { counts }),
             ]
         )
             .prop_map(|(ts, notice)| Input::Notice { job: JOB, ts, notice }),
@@ -159,6 +188,7 @@ prop_compose! {
     pub fn any_start()(
         backend in prop::sample::select(Backend::ALL),
         mode in prop::sample::select(Mode::ALL),
+        judged: bool,
         min_coverage in prop::sample::select(Coverage::ALL),
         argv in prop::collection::vec(bytes(), 0..4),
         env in prop::collection::vec(bytes(), 0..3),
@@ -168,7 +198,7 @@ prop_compose! {
         twin: bool,
         root in planted(),
     ) -> Started {
-        let mut started = Started { backend, mode, min_coverage, argv, env, processes, name, boot_offset, ..started() };
+        let mut started = Started { backend, mode, judged, min_coverage, argv, env, processes, name, boot_offset, ..started() };
         started.roots[2].path = format!("/tmp/{root}").into();
         started.cgroup = format!("/sys/fs/cgroup/{root}");
         if twin {

@@ -1,6 +1,7 @@
 //! Policies made by hand, part by part.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use effectgate_core::input::Mode;
 use effectgate_core::policy::*;
 
 pub fn list<T: Named>(
@@ -107,8 +108,8 @@ pub fn manifest() -> Policy {
                 max_tool_calls_per_step: limit(5, "max_tool_calls_per_step", 23),
             },
             min_coverage: None,
-            on_loss: OnLoss::Observe,
-            on_violation: OnViolation::Observe,
+            on_loss: OnLoss::Mark,
+            on_violation: Mode::Observe,
         })),
     };
     profile(&mut policy, "/usr/share/zoneinfo");

@@ -6,8 +6,8 @@ pub mod any;
 use std::path::Path;
 
 use effectgate_core::input::{
-    Backend, Bytes, Class, Coverage, Coverages, Device, Event, Exec, Exit, FileObject, FileOp,
-    Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
+    Backend, Bytes, Class, Coverage, Coverages, Decided, Device, Event, Exec, Exit, FileObject,
+    FileOp, Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
 };
 use effectgate_core::policy::{self, Key, Policy, Rights, RootRule};
 use effectgate_core::{Line, State, Verdict, judge, step};
@@ -160,6 +160,7 @@ pub fn started() -> Started {
         coverage: Coverages { file: all, exec: all, env: all, net: all, tool: Coverage::None },
         min_coverage: Coverage::Object,
         mode: Mode::Observe,
+        judged: true,
         programs: "ab".repeat(32),
         argv: vec![b"make".to_vec(), b"API_KEY=hunter2hunter2".to_vec()],
         cgroup: "effectgate/job-3".into(),
@@ -171,6 +172,7 @@ pub fn started() -> Started {
             root(9, "/tmp/effectgate-3", None),
         ],
         binaries: vec![],
+        sockets: vec![],
         digests_hold: true,
         own: vec![],
         hosts: vec![vec!["192.0.2.1".parse().unwrap()], vec![]],
@@ -193,7 +195,16 @@ pub fn event(what: What) -> Input {
 /// An event of this process.
 pub fn by(pid: u32, what: What) -> Input {
     let comm = b"sh".to_vec();
-    Input::Event(Event { ts: T0 + 1, job: JOB, pid, tid: pid, uid: 1000, comm, what })
+    let kernel = None;
+    Input::Event(Event { ts: T0 + 1, job: JOB, pid, tid: pid, uid: 1000, comm, kernel, what })
+}
+
+/// The same, of which the kernel says this.
+pub fn decided(kernel: Decided, input: Input) -> Input {
+    match input {
+        Input::Event(event) => Input::Event(Event { kernel: Some(kernel), ..event }),
+        other => other,
+    }
 }
 
 pub fn object(path: &str, root: RootMatch) -> FileObject {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use effectgate_core::input;
 
 use crate::exit::{self, Failure};
 
@@ -46,9 +47,22 @@ impl Wanted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
+    /// It is recorded
     Observe,
+    /// The job is killed; connections are denied
     Kill,
+    /// It is denied before it happens (lsm; elsewhere connections only)
     Enforce,
+}
+
+impl From<Mode> for input::Mode {
+    fn from(mode: Mode) -> input::Mode {
+        match mode {
+            Mode::Observe => input::Mode::Observe,
+            Mode::Kill => input::Mode::Kill,
+            Mode::Enforce => input::Mode::Enforce,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,9 +80,9 @@ pub enum MinCoverage {
     Object,
 }
 
-impl From<Backend> for Option<effectgate_core::input::Backend> {
+impl From<Backend> for Option<input::Backend> {
     fn from(backend: Backend) -> Self {
-        use effectgate_core::input::Backend as B;
+        use input::Backend as B;
         match backend {
             Backend::Auto => None,
             Backend::Lsm => Some(B::Lsm),
@@ -78,7 +92,7 @@ impl From<Backend> for Option<effectgate_core::input::Backend> {
     }
 }
 
-impl From<MinCoverage> for effectgate_core::input::Coverage {
+impl From<MinCoverage> for input::Coverage {
     fn from(coverage: MinCoverage) -> Self {
         match coverage {
             MinCoverage::Argument => Self::Argument,

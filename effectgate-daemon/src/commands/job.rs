@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use effectgate_core::{Outcome, input::Coverage};
+use effectgate_core::{
+    Outcome,
+    input::{Coverage, Mode},
+};
 use serde_json::Value;
 
 use super::{policy, print, print_json};
@@ -19,7 +22,7 @@ use crate::{
 
 pub fn job(args: Job, format: Format) -> Outcomes {
     let request = match args.command {
-        JobCommand::Start { cgroup, name, policy, workspace, min_coverage } => {
+        JobCommand::Start { cgroup, name, policy, workspace, mode, min_coverage } => {
             let pinned = policy::load(&policy).code(exit::REFUSED)?;
             let workspace = policy::workspace(&pinned.policy, workspace.as_deref());
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).code(exit::REFUSED);
@@ -31,6 +34,7 @@ pub fn job(args: Job, format: Format) -> Outcomes {
                 policy: text(pinned.bytes)?,
                 note: pinned.note.map(|(_, bytes)| text(bytes)).transpose()?,
                 workspace: workspace.code(exit::REFUSED)?,
+                mode: Mode::from(mode).name().to_owned(),
                 min_coverage: Coverage::from(min_coverage).name().to_owned(),
             }))
         }

@@ -2,13 +2,12 @@
 
 use std::{os::unix::ffi::OsStringExt, path::PathBuf};
 
-use anyhow::{Result, bail, ensure};
-use clap::ValueEnum;
+use anyhow::{Result, ensure};
 use effectgate_core::input::{JobId, Notice};
 
 use super::{policy, print_verdict};
 use crate::{
-    cli::{Format, Mode, Run},
+    cli::{Format, Run},
     engine::{Config, Engine, Finish, JobSpec, Left},
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
@@ -65,11 +64,6 @@ struct Prepared {
 
 impl Prepared {
     fn new(args: &Run) -> Result<Prepared> {
-        if args.mode != Mode::Observe {
-            let mode = args.mode.to_possible_value();
-            let mode = mode.as_ref().map_or("other than observe", |value| value.get_name());
-            bail!("mode {mode} is not to be had in this version: use --mode observe");
-        }
         let policy = policy::load(&args.policy)?;
         ensure!(
             rustix::process::geteuid().is_root(),
@@ -105,6 +99,7 @@ impl Prepared {
             policy_bytes: self.policy.bytes.clone(),
             note: self.policy.note.clone(),
             cgroup: self.cgroup.path().to_owned(),
+            mode: args.mode.into(),
             min_coverage: args.min_coverage.into(),
             workspace: self.workspace.clone(),
             home: self.home().and_then(|home| home.canonicalize().ok()),

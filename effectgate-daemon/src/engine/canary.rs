@@ -1,6 +1,7 @@
-//! The canary: a child of ours that causes one effect of each class, so that
-//! a verdict never rests on hooks that do not fire. The ring is in order, so
-//! once it is heard, all that came before it has been heard too.
+//! The canary: a child of ours that causes one effect of each class, once when
+//! a job starts and ends and once a second in between, so that a verdict never
+//! rests on hooks that do not fire. It is one process that executes itself again
+//! each time: that costs a fraction of starting another.
 
 use std::{
     collections::BTreeSet,
@@ -8,17 +9,18 @@ use std::{
     fs, io,
     io::{Read, Write},
     net::UdpSocket,
-    os::unix::process::CommandExt,
-    process::{Child, Command, Stdio},
+    os::{fd::AsFd, unix::process::CommandExt},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
+use effectgate_common::maps::CANARY_JOB;
 use effectgate_core::input::{Class, Event, FileOp, NetOp, What};
 
 /// The job number that canaries are labelled with.
-pub const JOB: u64 = u64::MAX - 1;
-/// How long one canary's effects may take to arrive once nothing else does.
+pub const JOB: u64 = CANARY_JOB;
+/// How long a song may take on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The hidden command that a canary runs as.
 const COMMAND: &str = "__canary";
@@ -29,30 +31,53 @@ const PORT: u16 = 9;
 /// The classes that it must be heard in.
 const CLASSES: [Class; 4] = [Class::File, Class::Exec, Class::Env, Class::Net];
 
-/// A canary whose effects are awaited.
+/// A canary, and what was heard of its song.
 #[derive(Debug)]
 pub struct Canary {
     child: Child,
+    go: ChildStdin,
+    done: ChildStdout,
     heard: BTreeSet<Class>,
+    song: Option<Song>,
+}
+
+/// A song that has not ended.
+#[derive(Debug)]
+struct Song {
     until: Instant,
-    /// Records that were taken out of the ring after its end.
-    passed: usize,
+    /// The canary has caused all its effects.
+    sung: bool,
+}
+
+/// Where a song stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// There is none.
+    Silent,
+    Singing,
+    /// Its effects were caused: what was recorded of them is in the rings.
+    Sung,
+    /// It did not come to its end.
+    Stuck,
 }
 
 impl Canary {
-    /// Starts one, which waits until it is told to go.
+    /// Starts one. It is to be labelled before it sings.
     ///
     /// # Errors
     /// When the child cannot be started.
     pub fn start() -> Result<Canary> {
-        let child = Command::new("/proc/self/exe")
+        let mut child = Command::new("/proc/self/exe")
             .arg(COMMAND)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start the canary")?;
-        Ok(Canary { child, heard: BTreeSet::new(), until: Instant::now() + PATIENCE, passed: 0 })
+        let go = child.stdin.take().context("the canary has no input")?;
+        let done = child.stdout.take().context("the canary has no output")?;
+        rustix::io::ioctl_fionbio(done.as_fd(), true).context("cannot listen to the canary")?;
+        Ok(Canary { child, go, done, heard: BTreeSet::new(), song: None })
     }
 
     #[must_use]
@@ -64,9 +89,29 @@ impl Canary {
     ///
     /// # Errors
     /// When it is dead.
-    pub fn go(&mut self) -> Result<()> {
-        let mut stdin = self.child.stdin.take().context("the canary has no input")?;
-        stdin.write_all(b"!").context("the canary is dead")
+    pub fn sing(&mut self) -> Result<()> {
+        self.heard.clear();
+        self.go.write_all(b"!").context("the canary is dead")?;
+        self.song = Some(Song { until: Instant::now() + PATIENCE, sung: false });
+        Ok(())
+    }
+
+    /// Where its song stands.
+    pub fn stand(&mut self) -> Stand {
+        let Some(song) = &mut self.song else { return Stand::Silent };
+        if !song.sung {
+            match self.done.read(&mut [0]) {
+                Ok(1) => song.sung = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // It is dead.
+                Ok(_) | Err(_) => return Stand::Stuck,
+            }
+        }
+        match () {
+            () if song.sung => Stand::Sung,
+            () if Instant::now() >= song.until => Stand::Stuck,
+            () => Stand::Singing,
+        }
     }
 
     /// Takes note of an event of the canaries' job.
@@ -86,34 +131,10 @@ impl Canary {
         self.heard.insert(class);
     }
 
-    /// Takes note that so many records were taken out of a ring that holds
-    /// `most`. What lay there before its own comes first, however long that
-    /// takes; what a job adds at full speed afterwards is not waited for.
-    pub fn taken(&mut self, count: usize, most: usize) {
-        if count > 0 && self.passed < most {
-            self.until = Instant::now() + PATIENCE;
-        }
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            self.passed += count;
-        }
-    }
-
-    /// Whether there is nothing more to wait for.
-    #[must_use]
-    pub fn done(&self) -> bool {
-        self.missing().is_empty() || Instant::now() >= self.until
-    }
-
-    /// The classes that were heard.
-    #[must_use]
-    pub fn seen(&self) -> Vec<Class> {
-        self.heard.iter().copied().collect()
-    }
-
-    /// The classes that were not.
-    #[must_use]
-    pub fn missing(&self) -> Vec<Class> {
-        CLASSES.into_iter().filter(|class| !self.heard.contains(class)).collect()
+    /// Ends the song: the classes that were heard and those that were not.
+    pub fn end(&mut self) -> (Vec<Class>, Vec<Class>) {
+        self.song = None;
+        CLASSES.into_iter().partition(|class| self.heard.contains(class))
     }
 }
 
@@ -124,22 +145,25 @@ impl Drop for Canary {
     }
 }
 
-/// When this process was started as a canary: waits until it is labelled, then
-/// causes the effects and ends. Otherwise returns.
+/// When this process was started as a canary: causes the effects, unless it has
+/// just been started, and executes itself again when it is told to. Ends with its
+/// input. Otherwise returns.
 pub fn run_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().as_deref() != Some(OsStr::new(COMMAND)) {
         return;
     }
-    if args.next().is_none() {
-        let mut byte = [0];
-        if io::stdin().read_exact(&mut byte).is_ok() {
-            // The exec is an effect of its own.
-            let _ = Command::new("/proc/self/exe").args([COMMAND, "!"]).env("CANARY", "1").exec();
-        }
-        std::process::exit(1);
+    if args.next().is_some() {
+        let read = fs::File::open(FILE);
+        let connected = UdpSocket::bind("127.0.0.1:0").and_then(|s| s.connect(("127.0.0.1", PORT)));
+        // What failed is not heard, and then says so.
+        drop((read, connected));
+        let _ = io::stdout().write_all(b"!").and_then(|()| io::stdout().flush());
     }
-    let read = fs::File::open(FILE);
-    let connected = UdpSocket::bind("127.0.0.1:0").and_then(|s| s.connect(("127.0.0.1", PORT)));
-    std::process::exit(i32::from(read.is_err() || connected.is_err()));
+    let mut byte = [0];
+    if io::stdin().read_exact(&mut byte).is_ok() {
+        // The exec is an effect of its own.
+        let _ = Command::new("/proc/self/exe").args([COMMAND, "!"]).env("CANARY", "1").exec();
+    }
+    std::process::exit(0);
 }

@@ -34,14 +34,11 @@ impl Work {
         if let Err(error) = self.fresh_canary() {
             notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
         }
-        let mut rest = Vec::new();
-        self.attributor.flush(id, &mut rest);
-        for event in rest {
-            self.event(event);
-        }
+        self.flush(id);
         self.losses(id);
+        self.repeats(id);
         for notice in notices {
-            self.step(Input::Notice { job: id, ts: self.now(), notice });
+            self.note(id, notice);
         }
         let verdict = self.step(Input::Finished { job: id, ts: self.now(), exit });
         let job = self.forget(id).context("the job was just there")?;
@@ -87,7 +84,11 @@ impl Work {
     pub(super) fn forget(&mut self, id: JobId) -> Option<Job> {
         self.roots.release(&mut self.kernel, id);
         self.attributor.finish(id);
-        warn(self.kernel.loss_counters(id, false));
+        warn(self.kernel.counters(id, false));
+        warn(self.kernel.judge_no_more(id));
+        if let Some(tables) = self.tables.remove(&id) {
+            tables.release(&mut self.kernel);
+        }
         let job = self.jobs.remove(&id);
         if let Some(job) = &job {
             warn(self.kernel.forget_cgroup(job.cgroup_id));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use effectgate_core::{
     Line,
-    input::{Class, JobId},
+    input::{Class, JobId, Mode},
     time,
 };
 
@@ -19,6 +19,7 @@ pub struct Job {
     pub policy: String,
     pub cgroup: PathBuf,
     pub cgroup_id: u64,
+    pub mode: Mode,
     pub started: u64,
     pub evidence: Option<Evidence>,
     /// Losses already reported, by class.
@@ -31,6 +32,7 @@ pub struct Job {
     /// Seconds after the launch at which it is stopped.
     pub bound: Option<u64>,
     pub launched: Option<u64>,
+    pub mode: Mode,
     /// Its policy has it killed when records are lost.
     pub kills_on_loss: bool,
     /// It was killed for what its policy says.

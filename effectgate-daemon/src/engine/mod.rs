@@ -5,10 +5,14 @@
 mod canary;
 mod end;
 mod job;
+mod pulse;
 mod roots;
 mod start;
 mod surroundings;
+mod tables;
 mod ticks;
+mod violations;
+mod watch;
 mod work;
 
 use std::{
@@ -21,12 +25,12 @@ use std::{
     thread::JoinHandle,
 };
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, ensure};
 use effectgate_core::{
     Verdict,
-    input::{Backend, Coverage, Coverages, Exit, JobId, Notice},
+    input::{Backend, Coverage, Coverages, Exit, JobId, Mode, Notice},
     pin::ReviewNote,
-    policy::{OnViolation, Policy},
+    policy::{OnLoss, Policy},
 };
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -59,6 +63,8 @@ pub struct JobSpec {
     pub note: Option<(ReviewNote, Vec<u8>)>,
     /// The job's cgroup: an absolute path.
     pub cgroup: PathBuf,
+    /// The policy may ask for more.
+    pub mode: Mode,
     /// The policy's own minimum counts as well.
     pub min_coverage: Coverage,
     /// The directory that relative roots are relative to, resolved.
@@ -128,6 +134,8 @@ pub struct Engine {
     /// Closes when the thread ends, however it does.
     ended: Option<oneshot::Receiver<()>>,
     pub backend: Backend,
+    /// Why no better one was chosen; empty where nobody left the choice.
+    refusals: Vec<String>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -153,13 +161,14 @@ impl Engine {
         let (alive, ended) = oneshot::channel::<()>();
         let (ready, started) = channel();
         let sink = Arc::clone(&metrics);
+        let pulse = pulse::Pulse::start().context("cannot start the pulse's thread")?;
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
                 let _alive = alive;
-                match work::Work::begin(&config, sink) {
-                    Ok(mut work) => {
-                        let _ = ready.send(Ok(work.backend()));
+                match work::Work::begin(&config, sink, &pulse) {
+                    Ok((mut work, refusals)) => {
+                        let _ = ready.send(Ok((work.backend(), refusals)));
                         work.run(&inbox, &own_wake);
                     }
                     Err(error) => {
@@ -168,29 +177,55 @@ impl Engine {
                 }
             })
             .context("cannot start the engine's thread")?;
-        let backend = started.recv().map_err(|_| anyhow!("the engine ended at its start"))??;
-        Ok(Engine { requests, wake, thread: Some(thread), ended: Some(ended), backend, metrics })
+        let (backend, refusals) =
+            started.recv().map_err(|_| anyhow!("the engine ended at its start"))??;
+        Ok(Engine {
+            requests,
+            wake,
+            thread: Some(thread),
+            ended: Some(ended),
+            backend,
+            refusals,
+            metrics,
+        })
     }
 
     /// Starts to watch a job. What is in its cgroup, or enters it, is the job.
     ///
     /// # Errors
-    /// When a root is not to be had, the backend's coverage is less than wanted,
-    /// the canary is not seen, or the evidence directory cannot be written.
+    /// When a root is not to be had, the backend's coverage is less than wanted
+    /// or it cannot enforce, the canary is not seen, or the evidence directory cannot be written.
     pub fn start_job(&self, mut spec: JobSpec) -> Result<JobId> {
         if let Some(agent) = &spec.policy.agent {
-            let mode = match agent.on_violation {
-                OnViolation::Observe => None,
-                OnViolation::Kill => Some("kill"),
-                OnViolation::Enforce => Some("enforce"),
-            };
-            if let Some(mode) = mode {
-                bail!("on_violation: {mode} is not to be had in this version: write observe");
-            }
+            spec.mode = spec.mode.max(agent.on_violation);
             spec.min_coverage = spec.min_coverage.max(agent.min_coverage.unwrap_or(Coverage::None));
+            ensure!(
+                agent.on_loss != OnLoss::Deny || spec.mode == Mode::Enforce,
+                "on_loss: deny denies what cannot be reported, which takes the mode enforce: \
+                 write on_violation: enforce, or give --mode enforce"
+            );
         }
+        self.can_be_had(spec.mode)?;
         let found = surroundings::look(&spec, coverage(self.backend).file)?;
         self.ask(|reply| Request::Start(Box::new(spec), found, reply))?
+    }
+
+    /// Denying takes the `lsm` backend. Who chose another one gets what it can do.
+    fn can_be_had(&self, mode: Mode) -> Result<()> {
+        if mode != Mode::Enforce || self.backend == Backend::Lsm {
+            return Ok(());
+        }
+        let backend = self.backend.name();
+        ensure!(
+            self.refusals.is_empty(),
+            "the mode enforce takes the lsm backend, which is not to be had here: choose \
+             the {backend} backend by its name to have the network denied and the rest observed\n  {}",
+            self.refusals.join("\n  ")
+        );
+        tracing::warn!(
+            "the {backend} backend denies the network only; other violations are recorded"
+        );
+        Ok(())
     }
 
     /// Kills what is left of a job, wherever it went, and judges the job.

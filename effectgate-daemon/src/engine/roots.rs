@@ -6,17 +6,23 @@ use std::{
     fs::File,
     os::{
         fd::AsRawFd,
-        unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{MetadataExt, OpenOptionsExt},
+        },
     },
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
-use effectgate_core::input::{Device, Found, JobId, Root};
+use effectgate_core::{
+    input::{Device, Found, JobId, Root},
+    policy::Rights,
+};
 
-use super::surroundings::{Program, Wanted, is_pseudo};
-use crate::observe::{attribute::device, kernel::Kernel};
+use super::surroundings::{Program, Socket, Wanted, is_pseudo};
+use crate::observe::{attribute::device, kernel::Kernel, proc};
 
 /// Every root of every job.
 #[derive(Debug, Default)]
@@ -25,9 +31,9 @@ pub struct Roots {
     /// file is open.
     held: HashMap<u64, Held>,
     last: u32,
-    /// The programs that jobs may run, held open so that their inode numbers
-    /// stay their own.
-    programs: HashMap<JobId, Vec<File>>,
+    /// The programs that jobs may run, and the sockets that they may speak to,
+    /// held open so that their inode numbers stay their own.
+    files: HashMap<JobId, Vec<File>>,
 }
 
 #[derive(Debug)]
@@ -45,11 +51,12 @@ struct Use {
 }
 
 impl Roots {
-    /// Makes `job`'s what lies below the roots that it wants.
+    /// Holds the roots that `job` wants. What it may do there is granted with its
+    /// other tables.
     ///
     /// # Errors
     /// When one is not to be had, or the kernel does not answer.
-    pub fn grant(
+    pub fn hold_all(
         &mut self,
         kernel: &mut Kernel,
         job: JobId,
@@ -72,6 +79,29 @@ impl Roots {
         Ok(roots)
     }
 
+    /// Holds places below the job's roots where it may do nothing: the nearest
+    /// root decides. Not where the policy says more than a profile.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn keep_from(&mut self, kernel: &mut Kernel, job: JobId, places: &[PathBuf]) -> Result<()> {
+        for path in places {
+            let wanted = Wanted {
+                path: path.clone(),
+                entry: None,
+                rights: Rights::default(),
+                needed: true,
+                of_kernel: false,
+            };
+            match self.hold(kernel, job, &wanted) {
+                Ok(id) => kernel.grant(job, id, 0)?,
+                // It is gone again, or no file or directory.
+                Err(error) => tracing::debug!("{error:#}"),
+            }
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {
         let path = &root.path;
         let what = || format!("cannot open the root {}", path.display());
@@ -92,7 +122,7 @@ impl Roots {
         // What is mounted below a root can be of that kind.
         let kind = rustix::fs::fstatfs(&open)?.f_type as u64;
         ensure!(
-            !is_pseudo(kind),
+            root.of_kernel || !is_pseudo(kind),
             "root {} lies on a file system of the kernel's own (type {kind:#x})",
             path.display()
         );
@@ -108,7 +138,6 @@ impl Roots {
             }
         };
         held.jobs.entry(job).or_insert(Use { writes: false }).writes |= root.rights.write;
-        kernel.grant(job, held.id)?;
         Ok(held.id)
     }
 
@@ -131,7 +160,35 @@ impl Roots {
                 .with_context(|| format!("cannot identify the program {}", path.display()))?;
             let (dev, ino): (Device, u64) = (device(answer.dev), answer.ino);
             found.push(Found { entry, path: path.as_os_str().as_bytes().to_vec(), dev, ino });
-            self.programs.entry(job).or_default().push(file);
+            self.files.entry(job).or_default().push(file);
+        }
+        Ok(found)
+    }
+
+    /// Holds the Unix sockets that `job` may speak to, and says how the kernel
+    /// knows their files.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn hold_sockets(
+        &mut self,
+        kernel: &mut Kernel,
+        job: JobId,
+        sockets: Vec<Socket>,
+    ) -> Result<Vec<Found>> {
+        let mut found = Vec::with_capacity(sockets.len());
+        for Socket { entry, path, file } in sockets {
+            let what = || format!("cannot identify the socket {}", path.display());
+            // A socket cannot be opened; its directory can, and knows the device
+            // unless something is mounted over the socket itself.
+            let (directory, answer) =
+                identify(kernel, path.parent().unwrap_or(&path)).with_context(what)?;
+            let meta = file.metadata().with_context(what)?;
+            let same = directory.metadata().with_context(what)?.dev() == meta.dev();
+            let dev = if same { device(answer.dev) } else { proc::device(meta.dev()) };
+            let bytes = path.as_os_str().as_bytes().to_vec();
+            found.push(Found { entry, path: bytes, dev, ino: meta.ino() });
+            self.files.entry(job).or_default().push(file);
         }
         Ok(found)
     }
@@ -156,7 +213,7 @@ impl Roots {
 
     /// Takes back all that was granted to a job.
     pub fn release(&mut self, kernel: &mut Kernel, job: JobId) {
-        self.programs.remove(&job);
+        self.files.remove(&job);
         for held in self.held.values_mut() {
             if held.jobs.remove(&job).is_some() {
                 warn(kernel.revoke(job, held.id));

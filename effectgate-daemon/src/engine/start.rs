@@ -1,15 +1,25 @@
 //! How a job starts. Its evidence is made last: a start that is refused leaves
 //! nothing behind, and can be tried again.
 
-use std::{os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
-    input::{Event, Input, JobId, Known, Limited, Mode, Started, What},
+    input::{Event, Input, JobId, Limited, Started, What},
+    judge::Tables,
     policy::OnLoss,
 };
 
-use super::{JobSpec, Surroundings, coverage, job::Job, roots::real, work::Work};
+use super::{
+    JobSpec, Surroundings, coverage,
+    job::Job,
+    roots::real,
+    tables::{self, Held},
+    work::Work,
+};
 use crate::{observe::proc, sinks::evidence::Evidence};
 
 impl Work {
@@ -48,8 +58,10 @@ impl Work {
                 spec.min_coverage.name()
             );
         }
-        let roots = self.roots.grant(&mut self.kernel, id, &found.roots)?;
+        let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
+        self.roots.keep_from(&mut self.kernel, id, &found.private)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
+        let sockets = self.roots.hold_sockets(&mut self.kernel, id, found.sockets)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
         }
@@ -58,7 +70,7 @@ impl Work {
         let seen = self.recent_canary()?;
         let ts = self.now();
         self.attributor.start(id, roots.clone(), found.links);
-        self.kernel.loss_counters(id, true)?;
+        self.kernel.counters(id, true)?;
         self.jobs.insert(
             id,
             Job {
@@ -67,6 +79,7 @@ impl Work {
                 policy: spec.policy.id.clone(),
                 cgroup: spec.cgroup.clone(),
                 cgroup_id,
+                mode: spec.mode,
                 started: ts,
                 evidence: None,
                 reported: Vec::new(),
@@ -76,6 +89,7 @@ impl Work {
                 failed: None,
                 bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
                 launched: None,
+                mode: spec.mode,
                 kills_on_loss: spec
                     .policy
                     .agent
@@ -84,45 +98,20 @@ impl Work {
                 stopped: false,
             },
         );
-        // From here on what enters the cgroup is the job; what is in it already
-        // is looked up, and what it does meanwhile waits in the ring.
-        self.kernel.adopt_cgroup(cgroup_id, id)?;
-        let members = proc::members(&spec.cgroup)
-            .with_context(|| format!("cannot tell who is in {}", spec.cgroup.display()))?;
-        let mut processes: Vec<Known> = Vec::new();
-        let mut env = Vec::new();
-        let mut unread = Vec::new();
-        for pid in members {
-            let threads = proc::threads(pid);
-            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
-                self.kernel.label(tid, id)?;
-            }
-            processes.push(proc::known(pid));
-            match proc::env_names(pid) {
-                Some(names) => env.extend(names),
-                None if proc::process_of(pid).is_none() => {}
-                None => unread.push(pid),
-            }
-        }
-        env.sort();
-        env.dedup();
-        if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
-            let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
-        }
-        self.step(Input::Started(Box::new(Started {
+        let mut started = Started {
             job: id,
             ts,
             boot_offset: self.attributor.time(0),
             name: spec.name,
             policy: spec.policy,
-            note: spec.note.map(|(note, _)| note),
+            note: spec.note.as_ref().map(|(note, _)| note.clone()),
             host: self.host.clone(),
             kernel: self.release.clone(),
             backend,
             coverage: coverage(backend),
             min_coverage: spec.min_coverage,
-            mode: Mode::Observe,
+            mode: spec.mode,
+            judged: true,
             programs: self.programs.clone(),
             argv: spec.argv,
             cgroup: spec.cgroup.display().to_string(),
@@ -130,16 +119,27 @@ impl Work {
             home: spec.home.map(bytes),
             roots,
             binaries,
+            sockets,
             digests_hold: true,
             own,
             hosts: found.hosts,
             streams: spec.streams,
             terminals: spec.terminals,
-            env,
-            processes,
-        })));
+            env: Vec::new(),
+            processes: Vec::new(),
+        };
+        let tables = Tables::new(started.clone()).for_kernel();
+        self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables)?);
+        let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
+        if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
+            let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
+            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
+        }
+        let launch = started.clone();
+        self.step(Input::Started(Box::new(started)));
         self.step(Input::Canary { job: id, ts: self.now(), seen, missing: Vec::new() });
         let launched = self.now();
+        tables::judge(&mut self.kernel, &launch, &tables)?;
         self.step(Input::Launched { job: id, ts: launched });
         if let Some(job) = self.jobs.get_mut(&id) {
             job.launched = Some(launched);
@@ -148,11 +148,46 @@ impl Work {
             // There, but what it holds cannot be told.
             let what = What::Env { names: Vec::new(), complete: false };
             let comm = proc::known(pid).comm;
-            let event = Event { ts: self.now(), job: id, pid, tid: pid, uid: 0, comm, what };
-            self.step(Input::Event(event));
+            self.step(Input::Event(Event {
+                ts: self.now(),
+                job: id,
+                pid,
+                tid: pid,
+                uid: 0,
+                comm,
+                kernel: None,
+                what,
+            }));
         }
         self.metrics.jobs(self.jobs.len());
         Ok(())
+    }
+}
+
+impl Work {
+    /// Makes a cgroup the job's. From here on what enters it is the job; what is
+    /// in it already is looked up, and what it does meanwhile waits in the rings.
+    /// Returns the processes whose environment cannot be read.
+    fn adopt(&mut self, cgroup: &Path, cgroup_id: u64, started: &mut Started) -> Result<Vec<u32>> {
+        self.kernel.adopt_cgroup(cgroup_id, started.job)?;
+        let members = proc::members(cgroup)
+            .with_context(|| format!("cannot tell who is in {}", cgroup.display()))?;
+        let mut unread = Vec::new();
+        for pid in members {
+            let threads = proc::threads(pid);
+            for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
+                self.kernel.label(tid, started.job)?;
+            }
+            started.processes.push(proc::known(pid));
+            match proc::env_names(pid) {
+                Some(names) => started.env.extend(names),
+                None if proc::process_of(pid).is_none() => {}
+                None => unread.push(pid),
+            }
+        }
+        started.env.sort();
+        started.env.dedup();
+        Ok(unread)
     }
 }
 

@@ -5,8 +5,9 @@ mod programs;
 
 use std::{
     collections::HashMap,
+    fs::File,
     net::{IpAddr, ToSocketAddrs},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::FileTypeExt},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +19,8 @@ use effectgate_core::{
     secret,
 };
 
+use rustix::fs::{Mode, OFlags};
+
 use super::JobSpec;
 use crate::observe::{links, proc};
 
@@ -27,7 +30,11 @@ pub use programs::Program;
 #[derive(Debug)]
 pub struct Surroundings {
     pub roots: Vec<Wanted>,
+    /// Credentials below directories that a profile lets be read: roots without
+    /// a right, for a kernel program goes by inodes and not by names.
+    pub private: Vec<PathBuf>,
     pub programs: Vec<Program>,
+    pub sockets: Vec<Socket>,
     /// What each host of the policy resolves to now.
     pub hosts: Vec<Vec<IpAddr>>,
     /// Symbolic links below the roots, for a backend that knows names only.
@@ -45,6 +52,19 @@ pub struct Wanted {
     pub rights: Rights,
     /// Without it the job is refused.
     pub needed: bool,
+    /// A file or directory that the kernel makes up, only to be read.
+    pub of_kernel: bool,
+}
+
+/// A Unix socket that a job may speak to.
+#[derive(Debug)]
+pub struct Socket {
+    /// Index in the policy's Unix sockets.
+    pub entry: usize,
+    /// Resolved.
+    pub path: PathBuf,
+    /// Held open by its place only (`O_PATH`).
+    pub file: File,
 }
 
 /// Looks around. `file`: how well the backend knows files.
@@ -57,7 +77,9 @@ pub fn look(spec: &JobSpec, file: Coverage) -> Result<Surroundings> {
     let written: Vec<PathBuf> = written.map(|root| root.path.clone()).collect();
     let links = if file == Coverage::Argument { links::below(&written) } else { Vec::new() };
     let programs = programs::find(&spec.policy, &roots)?;
-    Ok(Surroundings { programs, hosts: resolve(&spec.policy), links, roots })
+    let (hosts, sockets) = (resolve(&spec.policy), sockets(&spec.policy));
+    let private = private(spec, &roots);
+    Ok(Surroundings { private, programs, sockets, hosts, links, roots })
 }
 
 /// Every root with what is mounted below it now.
@@ -66,7 +88,9 @@ fn roots(spec: &JobSpec) -> Result<Vec<Wanted>> {
     let mut roots = Vec::with_capacity(policy.roots.entries.len() + 1);
     for (index, entry) in policy.roots.entries.iter().enumerate() {
         let found = root(spec, entry).with_context(|| cited(policy, entry))?;
-        roots.extend(found.map(|path| (path, Some(index), true)));
+        // What the kernel makes up may be gone again at any time.
+        let needed = !judge::is_kernel_file(entry);
+        roots.extend(found.map(|path| (path, Some(index), needed)));
     }
     if let Some(dir) = &spec.tmpdir {
         let real = dir.canonicalize().context("the job's temporary directory")?;
@@ -92,15 +116,25 @@ fn roots(spec: &JobSpec) -> Result<Vec<Wanted>> {
     let rights = granted.into_iter().map(|root| root.rights);
     let wanted = roots.into_iter().zip(rights);
     Ok(wanted
-        .map(|((path, entry, needed), rights)| Wanted { path, entry, rights, needed })
+        .map(|((path, entry, needed), rights)| Wanted {
+            of_kernel: entry
+                .and_then(|index| policy.roots.entries.get(index))
+                .is_some_and(judge::is_kernel_file),
+            path,
+            entry,
+            rights,
+            needed,
+        })
         .collect())
 }
 
 /// Where a root of the policy is. `None` for one that a profile names and this
-/// machine does not have, and for files that the kernel makes up.
+/// machine does not have, and for a process's own files: those are another
+/// process's in the observer's eyes.
 fn root(spec: &JobSpec, entry: &RootRule) -> Result<Option<PathBuf>> {
     if judge::is_kernel_file(entry) {
-        return Ok(None);
+        let real = Path::new(&entry.path).canonicalize().ok();
+        return Ok(real.filter(|real| !secret::is_of_another_process(&real.to_string_lossy())));
     }
     let Some(place) = entry.place(spec.workspace.as_deref(), spec.home.as_deref()) else {
         ensure!(entry.profile, "root {}: relative to a workspace, and there is none", entry.path);
@@ -122,6 +156,29 @@ fn root(spec: &JobSpec, entry: &RootRule) -> Result<Option<PathBuf>> {
         }
         Err(error) => Err(error),
     }
+}
+
+fn private(spec: &JobSpec, roots: &[Wanted]) -> Vec<PathBuf> {
+    if spec.policy.roots.reads.is_none() {
+        return Vec::new();
+    }
+    let home = spec.home.as_ref().map(|home| home.to_string_lossy());
+    let places = secret::credential_places(home.as_deref()).map(PathBuf::from);
+    let mut there: Vec<PathBuf> = places.filter_map(|place| place.canonicalize().ok()).collect();
+    let profile = |root: &Wanted| {
+        let entry = root.entry.and_then(|index| spec.policy.roots.entries.get(index));
+        entry.is_some_and(|entry| entry.profile)
+    };
+    // Roots that the policy itself names are its own word on what lies there.
+    there.retain(|place| {
+        let around = |root: &&Wanted| place.starts_with(&root.path);
+        roots.iter().any(|root| around(&root))
+            && roots.iter().filter(around).all(profile)
+            && !roots.iter().any(|root| root.path.starts_with(place))
+    });
+    there.sort();
+    there.dedup();
+    there
 }
 
 /// File systems whose files are the kernel's own state (`linux/magic.h`): what
@@ -210,6 +267,27 @@ fn mounts_by_root(
         }
     }
     Ok(below)
+}
+
+/// The files that the policy's Unix sockets are bound to now.
+fn sockets(policy: &Policy) -> Vec<Socket> {
+    let entries = policy.unix_sockets.entries().iter().enumerate();
+    let found = entries.filter_map(|(entry, listed)| match socket(Path::new(&listed.value)) {
+        Ok((path, file)) => Some(Socket { entry, path, file }),
+        Err(error) => {
+            tracing::warn!("the socket {} allows nothing: {error:#}", listed.value);
+            None
+        }
+    });
+    found.collect()
+}
+
+fn socket(path: &Path) -> Result<(PathBuf, File)> {
+    let real = path.canonicalize()?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(&real, flags, Mode::empty())?);
+    ensure!(file.metadata()?.file_type().is_socket(), "it is no socket");
+    Ok((real, file))
 }
 
 /// What each host of a policy resolves to now.

@@ -19,12 +19,17 @@ impl Work {
     }
 
     /// Kills a job's processes for what its policy says, wherever they went.
-    fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
-        self.step(Input::Notice { job: id, ts: self.now(), notice });
+    pub(super) fn put_an_end_to(&mut self, id: JobId, notice: Notice) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.stopped = true;
         }
+        self.note(id, notice);
         self.kill(id);
+    }
+
+    /// Has a record say what the engine found out, or did.
+    pub(super) fn note(&mut self, id: JobId, notice: Notice) {
+        self.step(Input::Notice { job: id, ts: self.now(), notice });
     }
 
     fn kill(&mut self, id: JobId) {
@@ -38,6 +43,9 @@ impl Work {
 
     pub(super) fn tick(&mut self) {
         self.ticked = Instant::now();
+        if !self.jobs.is_empty() {
+            self.check();
+        }
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
@@ -55,18 +63,25 @@ impl Work {
         }
     }
 
+    /// Says how many effects were seen before and not reported again.
+    pub(super) fn repeats(&mut self, id: JobId) {
+        let counts = match self.kernel.repeated(id) {
+            Ok(counts) => counts,
+            Err(error) => return warn(Err(error)),
+        };
+        let counts: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        if !counts.is_empty() {
+            self.note(id, Notice::Repeated { counts });
+        }
+    }
+
     /// Turns counted losses into a gap record.
     pub(super) fn losses(&mut self, id: JobId) {
         let lost = match self.kernel.lost(id) {
             Ok(lost) => lost,
             Err(error) => {
                 let why = format!("losses cannot be read: {error:#}");
-                self.step(Input::Notice {
-                    job: id,
-                    ts: self.now(),
-                    notice: Notice::CanaryFailed { why },
-                });
-                return;
+                return self.note(id, Notice::CanaryFailed { why });
             }
         };
         let Some(job) = self.jobs.get_mut(&id) else { return };

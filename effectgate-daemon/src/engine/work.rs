@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use effectgate_common::{maps::REGISTRAR_JOB, wire::Header};
+use anyhow::{Result, bail};
+use effectgate_common::maps::REGISTRAR_JOB;
 use effectgate_core::{
     Output, State, Verdict,
-    input::{Backend, Class, Event, Input, JobId, Notice, UnixNanos},
+    input::{Backend, Event, Input, JobId, Notice, UnixNanos},
     pin, step,
 };
 use rustix::{
@@ -20,11 +20,8 @@ use rustix::{
 };
 
 use super::{
-    Config, Finish, Left, Request,
-    canary::{self, Canary},
-    coverage,
-    job::Job,
-    roots::Roots,
+    Config, Finish, Left, Request, canary, coverage, job::Job, pulse::Pulse, roots::Roots,
+    tables::Held, watch::Watch,
 };
 use crate::{
     observe::{attribute::Attributor, decode::decode, kernel, kernel::Kernel, proc},
@@ -36,8 +33,8 @@ use crate::{
 const NAP: Duration = Duration::from_millis(5);
 /// How often losses are looked up and logs made durable.
 pub(super) const TICK: Duration = Duration::from_secs(1);
-/// Canaries that may get lost in a full ring before that counts as a failure.
-const CANARIES: usize = 3;
+/// Records that are taken at once.
+pub(super) const RECORDS: usize = 4096;
 
 pub struct Work {
     pub(super) kernel: Kernel,
@@ -45,12 +42,10 @@ pub struct Work {
     pub(super) state: State,
     pub(super) roots: Roots,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    /// What the kernel programs were told of each job's policy.
+    pub(super) tables: BTreeMap<JobId, Held>,
     pub(super) last: JobId,
-    /// As many records as the ring holds, and more.
-    ring_records: usize,
-    canary: Option<Canary>,
-    /// When a canary was last heard, and in which classes.
-    heard: Option<(Instant, Vec<Class>)>,
+    pub(super) watch: Watch,
     pub(super) metrics: Arc<Metrics>,
     pub(super) host: String,
     pub(super) release: String,
@@ -61,8 +56,12 @@ pub struct Work {
 }
 
 impl Work {
-    /// Loads the best backend that works.
-    pub fn begin(config: &Config, metrics: Arc<Metrics>) -> Result<Work> {
+    /// Loads the best backend that works, and says why none better does.
+    pub fn begin(
+        config: &Config,
+        metrics: Arc<Metrics>,
+        pulse: &Arc<Pulse>,
+    ) -> Result<(Work, Vec<String>)> {
         let candidates = match config.backend {
             Some(backend) => vec![backend],
             None => vec![Backend::Lsm, Backend::TracePoint],
@@ -70,8 +69,8 @@ impl Work {
         let mut refusals = Vec::new();
         let only = candidates.len() == 1;
         for backend in candidates {
-            match Work::with(backend, config, &metrics) {
-                Ok(work) => return Ok(work),
+            match Work::with(backend, config, &metrics, pulse) {
+                Ok(work) => return Ok((work, refusals)),
                 Err(error) if only => {
                     return Err(error.context(format!("the backend {} fails here", backend.name())));
                 }
@@ -81,7 +80,12 @@ impl Work {
         bail!("no backend is to be had here\n  {}", refusals.join("\n  "))
     }
 
-    fn with(backend: Backend, config: &Config, metrics: &Arc<Metrics>) -> Result<Work> {
+    fn with(
+        backend: Backend,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        pulse: &Arc<Pulse>,
+    ) -> Result<Work> {
         cgroup::sweep(&config.cgroup_root.join(proc::own_cgroup()?));
         let kernel = Kernel::load(backend, config.ring_bytes, &config.cgroup_root)?;
         let uname = rustix::system::uname();
@@ -91,10 +95,9 @@ impl Work {
             state: State::new(),
             roots: Roots::default(),
             jobs: BTreeMap::new(),
+            tables: BTreeMap::new(),
             last: 0,
-            ring_records: config.ring_bytes as usize / size_of::<Header>(),
-            canary: None,
-            heard: None,
+            watch: Watch::new(pulse),
             metrics: Arc::clone(metrics),
             host: uname.nodename().to_string_lossy().into_owned(),
             release: uname.release().to_string_lossy().into_owned(),
@@ -103,7 +106,7 @@ impl Work {
             garbled: 0,
         };
         work.kernel.label(thread_id(), REGISTRAR_JOB)?;
-        work.kernel.loss_counters(canary::JOB, true)?;
+        work.kernel.counters(canary::JOB, true)?;
         work.fresh_canary()?;
         metrics.backend(backend, coverage(backend));
         Ok(work)
@@ -116,7 +119,7 @@ impl Work {
     /// Until told to stop.
     pub fn run(&mut self, inbox: &Receiver<Request>, wake: &OwnedFd) {
         loop {
-            let drained = self.drain();
+            let drained = self.look();
             while let Ok(request) = inbox.try_recv() {
                 match request {
                     Request::Start(spec, found, reply) => {
@@ -143,9 +146,11 @@ impl Work {
         }
     }
 
-    /// Until something is in the ring or at the door, `nap` at most.
+    /// Until something is in a ring or at the door, `nap` at most.
     pub(super) fn rest(&self, wake: Option<&OwnedFd>, nap: Option<Duration>) {
-        let mut fds = vec![PollFd::from_borrowed_fd(self.kernel.ring_fd(), PollFlags::IN)];
+        let rings = self.kernel.ring_fds();
+        let mut fds: Vec<PollFd<'_>> =
+            rings.iter().map(|ring| PollFd::from_borrowed_fd(*ring, PollFlags::IN)).collect();
         fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
         let nap = nap.map(timespec);
         let _ = poll(&mut fds, nap.as_ref());
@@ -154,27 +159,32 @@ impl Work {
         }
     }
 
-    /// Takes what is in the ring; returns how many records there were.
+    /// Takes what is in the rings; returns how many records there were.
     pub(super) fn drain(&mut self) -> usize {
         let mut events: Vec<Event> = Vec::new();
-        let mut count = 0;
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
         // Bounded, so that requests and ticks get their turn under load.
-        while count < 4096 {
-            let Some(item) = self.kernel.ring().next() else { break };
-            count += 1;
-            match decode(&item) {
-                Ok(record) => self.attributor.take(&record, &mut events),
-                Err(error) => {
-                    tracing::error!("{error}");
-                    self.garbled += 1;
-                }
-            }
-        }
+        let count = self.kernel.drain(RECORDS, |bytes| {
+            decoded(bytes, attributor, garbled, &mut events);
+        });
+        self.events(events);
+        self.kernel.diagnose();
+        count
+    }
+
+    /// Takes what still waits for records of a job that will not come any more.
+    pub(super) fn flush(&mut self, job: JobId) {
+        let mut events = Vec::new();
+        let (attributor, garbled) = (&mut self.attributor, &mut self.garbled);
+        self.kernel.flush(job, |bytes| decoded(bytes, attributor, garbled, &mut events));
+        self.attributor.flush(job, &mut events);
+        self.events(events);
+    }
+
+    fn events(&mut self, events: Vec<Event>) {
         for event in events {
             self.event(event);
         }
-        self.kernel.diagnose();
-        count
     }
 
     /// By the same clock as events: boot time and one offset.
@@ -184,10 +194,7 @@ impl Work {
 
     pub(super) fn event(&mut self, event: Event) {
         if event.job == canary::JOB {
-            if let Some(canary) = &mut self.canary {
-                canary.hear(&event);
-            }
-            return;
+            return self.watch.hear(&event);
         }
         self.step(Input::Event(event));
     }
@@ -203,63 +210,10 @@ impl Work {
                 job.write(line);
             }
         }
+        for line in &records {
+            self.answer(line);
+        }
         verdict
-    }
-
-    /// Proves that effects of every class are seen.
-    ///
-    /// # Errors
-    /// When they are not.
-    pub(super) fn fresh_canary(&mut self) -> Result<Vec<Class>> {
-        let mut missing = Vec::new();
-        // One whose records were lost in a full ring proves nothing either way.
-        for _ in 0..CANARIES {
-            let before = self.canaries_lost();
-            let canary = self.hear_canary()?;
-            missing = canary.missing();
-            if missing.is_empty() {
-                self.heard = Some((Instant::now(), canary.seen()));
-                return Ok(canary.seen());
-            }
-            if self.canaries_lost() == before {
-                break;
-            }
-        }
-        let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();
-        bail!(
-            "hooks are attached, but a test effect of class {} was not seen; another security \
-             tool may have switched them off (see kernel.ftrace_enabled)",
-            names.join(", ")
-        )
-    }
-
-    /// As [`Work::fresh_canary`], unless that has just been done.
-    pub(super) fn recent_canary(&mut self) -> Result<Vec<Class>> {
-        match &self.heard {
-            Some((at, seen)) if at.elapsed() < TICK => Ok(seen.clone()),
-            _ => self.fresh_canary(),
-        }
-    }
-
-    fn hear_canary(&mut self) -> Result<Canary> {
-        let mut canary = Canary::start()?;
-        self.kernel.label(canary.pid(), canary::JOB)?;
-        canary.go()?;
-        self.canary = Some(canary);
-        while self.canary.as_ref().is_some_and(|canary| !canary.done()) {
-            let drained = self.drain();
-            if let Some(canary) = &mut self.canary {
-                canary.taken(drained, self.ring_records);
-            }
-            if drained == 0 {
-                self.rest(None, Some(Duration::from_millis(1)));
-            }
-        }
-        self.canary.take().context("the canary is awaited here only")
-    }
-
-    fn canaries_lost(&mut self) -> u64 {
-        self.kernel.lost(canary::JOB).map_or(0, |lost| lost.iter().map(|(_, count)| count).sum())
     }
 
     /// Jobs that are still there when the engine stops get their verdict.
@@ -274,6 +228,16 @@ impl Work {
             }) {
                 tracing::error!("job {id}: {error:#}");
             }
+        }
+    }
+}
+
+fn decoded(bytes: &[u8], attributor: &mut Attributor, garbled: &mut u64, events: &mut Vec<Event>) {
+    match decode(bytes) {
+        Ok(record) => attributor.take(&record, events),
+        Err(error) => {
+            tracing::error!("{error}");
+            *garbled += 1;
         }
     }
 }

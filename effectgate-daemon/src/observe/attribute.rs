@@ -8,15 +8,16 @@ use std::{
 
 use effectgate_common::wire::{
     self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, GuardBody, Header, NetBody,
-    obj, op,
+    UnixBody, decision, obj, op, reach,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp, Root,
-    RootMatch, UnixNanos, What,
+    Bytes, Coverage, Decided, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp,
+    Reach, Root, RootMatch, UnixNanos, UnixPeer, What,
 };
 
 use super::{
     decode::{Body, Record, Tail, path, until_nul},
+    mounts::Mounts,
     proc,
     resolve::Resolver,
 };
@@ -39,6 +40,7 @@ pub struct Attributor {
     /// Execs whose strings have not all come, by thread.
     pending: HashMap<u32, PendingExec>,
     resolver: Resolver,
+    mounts: Mounts,
 }
 
 #[derive(Debug)]
@@ -168,22 +170,8 @@ impl Attributor {
             Body::Exit(exit) => What::Exit { code: exit.code },
             Body::File(file) => self.file(&header, &file, record.tail),
             Body::Net(net) => network(&header, &net),
-            Body::Guard(guard) => What::Guard(match header.op {
-                op::IO_URING => Guard::IoUring,
-                op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
-                op::SOCKET => Guard::Socket {
-                    family: guard.detail >> 16,
-                    kind: guard.detail & 0xffff,
-                    protocol: guard.value,
-                },
-                op::ENTERED => {
-                    let process = entered(&guard, record.tail);
-                    let env = proc::env_names_of(&process);
-                    Guard::Entered { process, env }
-                }
-                op::ESCAPED => Guard::Escaped { pid: guard.pid },
-                op => Guard::Unknown { kind: header.kind, op },
-            }),
+            Body::Unix(unix) => self.unix(&header, &unix, record.tail),
+            Body::Guard(guard) => What::Guard(self.guard(&header, &guard, record.tail)),
             Body::Exec(exec) => {
                 self.exec(&header, &exec, record.tail, out);
                 return;
@@ -203,12 +191,13 @@ impl Attributor {
             tid: header.tid,
             uid: header.uid,
             comm: until_nul(&header.comm).to_vec(),
+            kernel: decided(header.decision),
             what,
         }
     }
 
     fn exec(&mut self, header: &Header, exec: &ExecBody, tail: Tail<'_>, out: &mut Vec<Event>) {
-        let file = object(&exec.file, tail);
+        let file = self.object(&exec.file, tail);
         let asked = tail.get(exec.filename).unwrap_or_default();
         let what = What::Exec(Exec {
             asked: proc::absolute(header.pid, asked),
@@ -247,9 +236,56 @@ impl Attributor {
             .map(<[u8]>::to_vec)
             .collect();
         let complete = envp.complete && envp.missing == 0;
-        let env = Event { what: What::Env { names, complete }, ..event.clone() };
+        let what = What::Env { names, complete };
+        let env = Event { what, kernel: None, ..event.clone() };
         out.push(event);
         out.push(env);
+    }
+
+    fn object(&mut self, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+        placed(&mut self.mounts, wire, tail)
+    }
+
+    fn unix(&mut self, header: &Header, body: &UnixBody, tail: Tail<'_>) -> What {
+        let op = match header.op {
+            op::CONNECT => NetOp::Connect,
+            op::SEND => NetOp::Send,
+            op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
+        };
+        let peer = match tail.get(body.name).unwrap_or_default() {
+            _ if body.file.ino != 0 => UnixPeer::File(self.object(&body.file, tail)),
+            b"" => UnixPeer::Unnamed,
+            name => UnixPeer::Abstract(name.to_vec()),
+        };
+        What::Unix { op, peer, own: body.own != 0 }
+    }
+
+    fn guard(&mut self, header: &Header, guard: &GuardBody, tail: Tail<'_>) -> Guard {
+        match header.op {
+            op::IO_URING => Guard::IoUring,
+            op::COMPAT_SYSCALL => Guard::CompatSyscall { number: guard.value },
+            op::SOCKET => Guard::Socket {
+                family: guard.detail >> 16,
+                kind: guard.detail & 0xffff,
+                protocol: guard.value,
+            },
+            op::ENTERED => {
+                let process = entered(guard, tail);
+                let env = proc::env_names_of(&process);
+                Guard::Entered { process, env }
+            }
+            op::ESCAPED => Guard::Escaped { pid: guard.pid },
+            op::REACHED => match reach(guard.value) {
+                Some(reach) => Guard::Reached {
+                    reach,
+                    detail: guard.detail,
+                    pid: guard.pid,
+                    object: (guard.file.ino != 0).then(|| self.object(&guard.file, tail)),
+                },
+                None => Guard::Unknown { kind: header.kind, op: header.op },
+            },
+            op => Guard::Unknown { kind: header.kind, op },
+        }
     }
 
     fn file(&mut self, header: &Header, body: &FileBody, tail: Tail<'_>) -> What {
@@ -266,21 +302,28 @@ impl Attributor {
             op::TRUNCATE => FileOp::Truncate,
             op::CHMOD => FileOp::Chmod,
             op::CHOWN => FileOp::Chown,
+            op::WRITE => FileOp::Write,
+            op::SETXATTR => FileOp::Setxattr,
+            op::UTIMES => FileOp::Utimes,
+            op::IOCTL => FileOp::Ioctl,
+            op::MAP_EXEC => FileOp::MapExec,
             op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
         };
         let two = matches!(op, FileOp::Rename | FileOp::Link);
         let argument =
             body.object.flags & obj::ARGUMENT != 0 || two && body.other.flags & obj::ARGUMENT != 0;
         let follows = match op {
-            FileOp::Truncate | FileOp::Chmod | FileOp::Chown => {
-                body.f_flags & AT_SYMLINK_NOFOLLOW == 0
-            }
+            FileOp::Truncate
+            | FileOp::Chmod
+            | FileOp::Chown
+            | FileOp::Setxattr
+            | FileOp::Utimes => body.f_flags & AT_SYMLINK_NOFOLLOW == 0,
             FileOp::Link => body.f_flags & AT_SYMLINK_FOLLOW != 0,
             _ => false,
         };
         let ts = self.time(header.ts);
         let mut describe = |wire: &wire::FileObject, follows: bool| {
-            let file = object(wire, tail);
+            let file = placed(&mut self.mounts, wire, tail);
             let name = tail.get(wire.name).unwrap_or_default();
             // With an empty name (AT_EMPTY_PATH) the descriptor's file is
             // meant, whose object is known.
@@ -315,6 +358,45 @@ impl Attributor {
     }
 }
 
+/// The kernel's word on an effect.
+fn decided(decision: u32) -> Option<Decided> {
+    Some(match decision {
+        decision::NONE => return None,
+        decision::WITHIN => Decided::Within,
+        decision::OUTSIDE => Decided::Outside,
+        decision::DENIED => Decided::Denied,
+        decision::KILLED => Decided::Killed,
+        // One that this version does not know is no word for `within`.
+        _ => Decided::Unknown,
+    })
+}
+
+fn reach(value: u32) -> Option<Reach> {
+    Some(match value {
+        reach::BPF => Reach::Bpf,
+        reach::PERF => Reach::Perf,
+        reach::MOUNT => Reach::Mount,
+        reach::UMOUNT => Reach::Umount,
+        reach::PIVOT_ROOT => Reach::PivotRoot,
+        reach::CHROOT => Reach::Chroot,
+        reach::LOAD => Reach::Load,
+        reach::PTRACE => Reach::Ptrace,
+        reach::SIGNAL => Reach::Signal,
+        reach::CLONE_INTO_CGROUP => Reach::CloneIntoCgroup,
+        reach::CAPABILITY => Reach::Capability,
+        reach::TERMINAL => Reach::Terminal,
+        reach::SQPOLL => Reach::SqPoll,
+        reach::USER_NAMESPACE => Reach::UserNamespace,
+        reach::KEY => Reach::Key,
+        reach::IPC => Reach::Ipc,
+        reach::WATCH => Reach::Watch,
+        reach::IDENTITY => Reach::Identity,
+        reach::MACHINE => Reach::Machine,
+        reach::SOCKET => Reach::Socket,
+        _ => return None,
+    })
+}
+
 fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
     Known {
         pid: guard.pid,
@@ -323,6 +405,14 @@ fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
         exe: path(tail.get(guard.file.path).unwrap_or_default()),
         comm: until_nul(&guard.comm).to_vec(),
     }
+}
+
+fn placed(mounts: &mut Mounts, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+    let mut file = object(wire, tail);
+    if wire.flags & obj::IN_FILE_SYSTEM != 0 && !file.internal && !file.path_cut {
+        mounts.complete(&mut file);
+    }
+    file
 }
 
 fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
@@ -345,6 +435,7 @@ fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
         magic: wire.magic,
         internal: wire.flags & obj::INTERNAL != 0,
         unlinked: wire.flags & obj::UNLINKED != 0,
+        own_proc: wire.flags & obj::OWN_PROC != 0,
     }
 }
 
@@ -366,7 +457,8 @@ fn network(header: &Header, body: &NetBody) -> What {
     } else {
         IpAddr::V6(Ipv6Addr::from(body.addr))
     };
-    What::Net { op, address, port: body.port as u16, protocol: body.protocol }
+    let (port, protocol, own) = (body.port as u16, body.protocol, body.own != 0);
+    What::Net { op, address, port, protocol, own }
 }
 
 #[cfg(test)]
@@ -455,7 +547,7 @@ mod tests {
 
     /// Every kind, with a body of noise: spans, lengths and flags that lie.
     fn any_record() -> impl Strategy<Value = Vec<u8>> {
-        let head = (0..10u16, 0..70u16, 0..4u64, 0..6u32, any::<u64>());
+        let head = (0..11u16, 0..72u16, 0..4u64, 0..6u32, any::<u64>());
         let small = prop_oneof![Just(0u8), Just(1), Just(32), any::<u8>()];
         let body = prop::collection::vec(small, size_of::<FileBody>());
         (head, body, prop::collection::vec(any::<u8>(), 0..64)).prop_map(
@@ -467,6 +559,7 @@ mod tests {
                     kind::EXIT => size_of::<wire::ExitBody>(),
                     kind::ARGV | kind::ENVP => size_of::<ArgsBody>(),
                     kind::NET => size_of::<NetBody>(),
+                    kind::UNIX => size_of::<UnixBody>(),
                     kind::GUARD => size_of::<GuardBody>(),
                     _ => size_of::<FileBody>(),
                 };
@@ -504,9 +597,9 @@ mod tests {
         }
 
         #[test]
-        fn headers_of_noise_never_panic(bytes in prop::collection::vec(any::<u8>(), 56..200)) {
+        fn headers_of_noise_never_panic(bytes in prop::collection::vec(any::<u8>(), size_of::<Header>()..200)) {
             let mut header = Header::read_from_prefix(&bytes).expect("long enough").0;
-            header.kind %= 10;
+            header.kind %= 11;
             let whole = record(header, &bytes[size_of::<Header>()..], b"");
             if let Ok(record) = decode(&whole) {
                 Attributor::new(0).take(&record, &mut Vec::new());

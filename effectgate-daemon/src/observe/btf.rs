@@ -16,6 +16,7 @@ const ENUM: u32 = 6;
 const TYPEDEF: u32 = 8;
 const VOLATILE: u32 = 9;
 const CONST: u32 = 10;
+const FUNC: u32 = 12;
 const FUNC_PROTO: u32 = 13;
 const VAR: u32 = 14;
 const DATASEC: u32 = 15;
@@ -88,6 +89,27 @@ impl<'a> Btf<'a> {
         }
         ensure!(bits % 8 == 0, "{name}.{path} is a bit field");
         Ok(bits / 8)
+    }
+
+    /// Position of a parameter of `function`, 0 for the first.
+    ///
+    /// # Errors
+    /// When there is no such function or parameter.
+    pub fn parameter(&self, function: &str, parameter: &str) -> Result<u64> {
+        let named = |start: &usize| {
+            let ty = self.type_at(*start).ok()?;
+            (ty.kind == FUNC && self.name(ty.name) == function.as_bytes()).then_some(ty)
+        };
+        let found = self.starts.iter().find_map(named);
+        let prototype =
+            self.get(found.with_context(|| format!("no function {function} in BTF"))?.size_or_type)?;
+        for index in 0..prototype.members {
+            let name = word(self.types, prototype.start + 12 + index * 8)?;
+            if self.name(name) == parameter.as_bytes() {
+                return Ok(index as u64);
+            }
+        }
+        bail!("{function} has no parameter {parameter}")
     }
 
     /// Size in bytes of `struct name`.
@@ -184,7 +206,7 @@ fn word(bytes: &[u8], at: usize) -> Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use effectgate_common::offsets::OFFSETS;
+    use effectgate_common::offsets::{OFFSETS, PARAMETERS};
 
     use super::*;
 
@@ -196,6 +218,12 @@ mod tests {
             let found = btf.offset(offset.ty, offset.member);
             assert!(found.is_ok(), "{}: {found:?}", offset.symbol);
         }
+        for parameter in PARAMETERS {
+            let found = btf.parameter(parameter.ty, parameter.member);
+            assert!(found.is_ok(), "{}: {found:?}", parameter.symbol);
+        }
+        assert!(btf.parameter("bpf_lsm_file_open", "nothing").is_err());
+        assert!(btf.parameter("no_such_function", "file").is_err());
     }
 
     #[test]

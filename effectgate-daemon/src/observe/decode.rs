@@ -2,7 +2,8 @@
 //! bytes make it panic.
 
 use effectgate_common::wire::{
-    ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span, kind,
+    ArgsBody, ExecBody, ExitBody, FileBody, ForkBody, GuardBody, Header, NetBody, Span, UnixBody,
+    kind,
 };
 use thiserror::Error;
 use zerocopy::FromBytes;
@@ -24,6 +25,7 @@ pub enum Body {
     Envp(ArgsBody),
     File(FileBody),
     Net(NetBody),
+    Unix(UnixBody),
     Guard(GuardBody),
     /// A kind that this version does not know.
     Unknown,
@@ -63,10 +65,19 @@ pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
         kind::ENVP => split(rest, Body::Envp).map_err(short)?,
         kind::FILE => split(rest, Body::File).map_err(short)?,
         kind::NET => split(rest, Body::Net).map_err(short)?,
+        kind::UNIX => split(rest, Body::Unix).map_err(short)?,
         kind::GUARD => split(rest, Body::Guard).map_err(short)?,
         _ => (Body::Unknown, rest),
     };
     Ok(Record { header, body, tail: Tail(tail) })
+}
+
+/// Whose record it is, and its number among the job's; `None` when it is too
+/// short to say.
+#[must_use]
+pub fn number(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (header, _) = Header::read_from_prefix(bytes).ok()?;
+    Some((header.job, header.seq))
 }
 
 fn split<T: FromBytes>(bytes: &[u8], body: impl Fn(T) -> Body) -> Result<(Body, &[u8]), ()> {

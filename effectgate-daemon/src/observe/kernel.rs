@@ -6,34 +6,42 @@ use std::{
     fs::File,
     os::fd::{AsFd, BorrowedFd},
     path::Path,
+    time::Instant,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use aya::{
     Btf, Ebpf,
     maps::{Array, HashMap, MapData, PerCpuHashMap, RingBuf},
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
-    hooks::{HOOKS, MINIMUM},
-    maps::{Grant, LostKey, Registrar, Root, Task, class},
+    hooks::{HOOKS, MINIMUM, Watches},
+    maps::{self, Grant, LostKey, Registrar, Root, Task, class},
 };
 use effectgate_core::input::{Backend, Class};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::load::{attach, maps, offsets, verified, version};
+use super::{
+    attached::Links,
+    load::{self, attach, info, offsets, program_name, version},
+    order::Order,
+};
 
 /// The kernel object that was built with this binary; empty when it was built
 /// without one.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/effectgate.bpf.o"));
 
-/// The ring's size in bytes unless asked otherwise.
+/// Each ring's size in bytes unless asked otherwise.
 pub const RING_BYTES: u32 = 16 << 20;
 
 /// Loaded and attached programs; dropping it detaches them.
 pub struct Kernel {
     bpf: Ebpf,
-    ring: RingBuf<MapData>,
+    critical: RingBuf<MapData>,
+    bulk: RingBuf<MapData>,
+    order: Order,
+    links: Links,
     /// What the programs themselves have to say, when it was asked for.
     diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
     pub backend: Backend,
@@ -64,11 +72,6 @@ impl Kernel {
     /// When BTF is missing, an offset is not to be found, a program is refused,
     /// or a hook cannot be attached.
     pub fn load(backend: Backend, ring_bytes: u32, cgroup_root: &Path) -> Result<Kernel> {
-        let lsm = match backend {
-            Backend::Lsm => true,
-            Backend::TracePoint => false,
-            Backend::Fentry => bail!("the fentry backend is not to be had in this version"),
-        };
         let bytes = std::fs::read(BTF).with_context(|| {
             format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
         })?;
@@ -76,7 +79,7 @@ impl Kernel {
         drop(bytes);
         // Frozen with the offsets: when it is off, the verifier removes it.
         let asked = tracing::enabled!(tracing::Level::TRACE);
-        let mut bpf = maps(&offsets, ring_bytes, asked)?;
+        let mut bpf = load::maps(&offsets, ring_bytes, asked)?;
         let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
         let root = File::open(cgroup_root)
             .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
@@ -89,15 +92,36 @@ impl Kernel {
             MINIMUM.0,
             MINIMUM.1
         );
-        for hook in HOOKS.iter().filter(|hook| hook.attached(lsm, kernel)) {
-            let at = std::time::Instant::now();
-            attach(&mut bpf, hook, &btf, &root)
+        let mut programs = Vec::new();
+        for hook in HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)) {
+            let at = Instant::now();
+            attach(&mut bpf, hook, backend, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
-            tracing::debug!(program = hook.program, verified = verified(&bpf, hook), took = ?at.elapsed(), "attached");
+            let name = program_name(hook, backend);
+            let info =
+                info(&bpf, &name).with_context(|| format!("the kernel does not know {name}"))?;
+            let verified = info.verified_instruction_count();
+            tracing::debug!(program = %name, verified, took = ?at.elapsed(), "attached");
+            programs.push(info.id());
         }
-        let ring = RingBuf::try_from(bpf.take_map("RING").context("the object has no RING map")?)?;
+        let links = Links::to(&programs)?;
+        ensure!(links.count() == programs.len(), "some programs are attached by no link");
+        let mut ring = |name| -> Result<RingBuf<MapData>> {
+            let map =
+                bpf.take_map(name).with_context(|| format!("the object has no {name} map"))?;
+            Ok(RingBuf::try_from(map)?)
+        };
+        let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
-        Ok(Kernel { bpf, ring, diagnostics, backend })
+        Ok(Kernel { bpf, critical, bulk, order: Order::default(), links, diagnostics, backend })
+    }
+
+    /// Asks of every program whether it still is where it was attached.
+    ///
+    /// # Errors
+    /// When one is not, or cannot be asked.
+    pub fn attached(&self) -> Result<()> {
+        self.links.check()
     }
 
     /// Passes on what the programs logged (with `-vv`).
@@ -107,14 +131,113 @@ impl Kernel {
         }
     }
 
-    /// The ring, to be drained.
-    pub fn ring(&mut self) -> &mut RingBuf<MapData> {
-        &mut self.ring
+    /// Takes up to `most` records out of the rings and hands on those that are
+    /// in order; returns how many it took.
+    pub fn drain(&mut self, most: usize, mut give: impl FnMut(&[u8])) -> usize {
+        let now = Instant::now();
+        let mut count = 0;
+        while count < most {
+            let before = count;
+            for ring in [&mut self.critical, &mut self.bulk] {
+                if let Some(item) = ring.next() {
+                    count += 1;
+                    self.order.take(&item, now, &mut give);
+                }
+            }
+            if count == before {
+                break;
+            }
+        }
+        self.order.overdue(now, &mut give);
+        count
     }
 
-    /// The descriptor that becomes readable when much is waiting.
-    pub fn ring_fd(&self) -> BorrowedFd<'_> {
-        self.ring.as_fd()
+    /// Hands on what still waits for records of a job that will not come.
+    pub fn flush(&mut self, job: u64, mut give: impl FnMut(&[u8])) {
+        self.order.flush(job, &mut give);
+    }
+
+    /// Records of a job that have a number and never came.
+    #[must_use]
+    pub fn missing(&self, job: u64) -> u64 {
+        self.order.missing(job)
+    }
+
+    /// The descriptors that become readable when much is waiting.
+    pub fn ring_fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.critical.as_fd(), self.bulk.as_fd()]
+    }
+
+    /// Has a job's effects judged from now on. Its tables have to be there.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn judge(&mut self, job: u64, mode: u32, asks: u32) -> Result<()> {
+        let value = bytes::<8>(&maps::Job { mode, asks });
+        self.hash::<u64, [u8; 8]>("JOBS")?.insert(job, value, 0).context("too many jobs")
+    }
+
+    /// Ends that.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn judge_no_more(&mut self, job: u64) -> Result<()> {
+        let _ = self.hash::<u64, [u8; 8]>("JOBS")?.remove(&job);
+        Ok(())
+    }
+
+    /// Says what a file means to a job: bits of `maps::meant`.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn put_file(&mut self, key: maps::FileKey, meant: u32) -> Result<()> {
+        let key = bytes::<24>(&key);
+        self.hash::<[u8; 24], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
+    }
+
+    /// Takes that back.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn remove_file(&mut self, key: maps::FileKey) -> Result<()> {
+        let _ = self.hash::<[u8; 24], u32>("FILES")?.remove(&bytes::<24>(&key));
+        Ok(())
+    }
+
+    /// Gives a job a terminal.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn put_terminal(&mut self, key: maps::Terminal) -> Result<()> {
+        let key = bytes16(&key);
+        self.hash::<[u8; 16], u8>("TERMINALS")?.insert(key, 1, 0).context("too many terminals")
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn remove_terminal(&mut self, key: maps::Terminal) -> Result<()> {
+        let _ = self.hash::<[u8; 16], u8>("TERMINALS")?.remove(&bytes16(&key));
+        Ok(())
+    }
+
+    /// Lets a job reach an address.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn put_host(&mut self, key: maps::Host) -> Result<()> {
+        let key = bytes::<32>(&key);
+        self.hash::<[u8; 32], u8>("HOSTS")?.insert(key, 1, 0).context("too many hosts")
+    }
+
+    /// Takes that back.
+    ///
+    /// # Errors
+    /// When the map cannot be reached.
+    pub fn remove_host(&mut self, key: maps::Host) -> Result<()> {
+        let _ = self.hash::<[u8; 32], u8>("HOSTS")?.remove(&bytes::<32>(&key));
+        Ok(())
     }
 
     fn hash<K: aya::Pod, V: aya::Pod>(
@@ -142,6 +265,13 @@ impl Kernel {
     pub fn unlabel(&mut self, tid: u32) -> Result<()> {
         let _ = self.hash::<u32, [u8; 16]>("TASKS")?.remove(&tid);
         Ok(())
+    }
+
+    /// Whether a thread is labelled with `job`.
+    pub fn is_labelled(&mut self, tid: u32, job: u64) -> bool {
+        let map = self.hash::<u32, [u8; 16]>("TASKS");
+        let value = map.and_then(|map| Ok(map.get(&tid, 0)?));
+        value.is_ok_and(|value| Task::read_from_bytes(&value).is_ok_and(|task| task.job == job))
     }
 
     /// Threads labelled with `job`.
@@ -195,13 +325,13 @@ impl Kernel {
         Ok(())
     }
 
-    /// Lets a job change what lies below a root.
+    /// Says what a job may do below a root: bits of `maps::right`.
     ///
     /// # Errors
     /// When the map is full.
-    pub fn grant(&mut self, job: u64, root: u32) -> Result<()> {
+    pub fn grant(&mut self, job: u64, root: u32, rights: u32) -> Result<()> {
         let key = bytes16(&Grant { job, root, reserved: 0 });
-        self.hash::<[u8; 16], u8>("GRANTS")?.insert(key, 1, 0).context("too many grants")
+        self.hash::<[u8; 16], u32>("GRANTS")?.insert(key, rights, 0).context("too many grants")
     }
 
     /// Takes a grant back.
@@ -210,7 +340,7 @@ impl Kernel {
     /// When the map cannot be reached.
     pub fn revoke(&mut self, job: u64, root: u32) -> Result<()> {
         let key = bytes16(&Grant { job, root, reserved: 0 });
-        let _ = self.hash::<[u8; 16], u8>("GRANTS")?.remove(&key);
+        let _ = self.hash::<[u8; 16], u32>("GRANTS")?.remove(&key);
         Ok(())
     }
 
@@ -234,21 +364,31 @@ impl Kernel {
         Registrar::read_from_bytes(&value).ok().context("REGISTRAR has another size")
     }
 
-    /// Opens (or, with `false`, removes) a job's loss counters.
+    /// Opens (or, with `false`, removes) a job's counters: of its records, of those
+    /// that were lost, of effects that were seen before.
     ///
     /// # Errors
     /// When the map is full.
-    pub fn loss_counters(&mut self, job: u64, open: bool) -> Result<()> {
-        let mut map = self.lost_map()?;
-        for class in 0..class::COUNT {
-            let key = bytes16(&LostKey { job, class, reserved: 0 });
-            if open {
-                let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
-                let zero = aya::maps::PerCpuValues::try_from(vec![0u64; cpus])?;
-                map.insert(key, zero, 0).context("too many jobs")?;
-            } else {
-                let _ = map.remove(&key);
+    pub fn counters(&mut self, job: u64, open: bool) -> Result<()> {
+        let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
+        for name in [LOST, REPEATED] {
+            let mut map = self.counts(name)?;
+            for class in 0..class::COUNT {
+                let key = bytes16(&LostKey { job, class, reserved: 0 });
+                if open {
+                    let zero = aya::maps::PerCpuValues::try_from(vec![0u64; cpus])?;
+                    map.insert(key, zero, 0).context("too many jobs")?;
+                } else {
+                    let _ = map.remove(&key);
+                }
             }
+        }
+        let mut numbers = self.hash::<u64, u64>("NUMBERS")?;
+        if open {
+            numbers.insert(job, 0, 0).context("too many jobs")?;
+        } else {
+            let _ = numbers.remove(&job);
+            self.order.forget(job);
         }
         Ok(())
     }
@@ -258,8 +398,20 @@ impl Kernel {
     /// # Errors
     /// When the map cannot be read.
     pub fn lost(&mut self, job: u64) -> Result<Vec<(Class, u64)>> {
-        let map = self.lost_map()?;
-        let mut lost = Vec::new();
+        self.counted(LOST, job)
+    }
+
+    /// Effects that were seen before and not reported again, by class.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    pub fn repeated(&mut self, job: u64) -> Result<Vec<(Class, u64)>> {
+        self.counted(REPEATED, job)
+    }
+
+    fn counted(&mut self, name: &str, job: u64) -> Result<Vec<(Class, u64)>> {
+        let map = self.counts(name)?;
+        let mut counts = Vec::new();
         for (class, name) in [
             (class::FILE, Class::File),
             (class::EXEC, Class::Exec),
@@ -268,14 +420,27 @@ impl Kernel {
             (class::GUARD, Class::Guard),
         ] {
             let key = bytes16(&LostKey { job, class, reserved: 0 });
-            lost.push((name, map.get(&key, 0)?.iter().sum()));
+            counts.push((name, map.get(&key, 0)?.iter().sum()));
         }
-        Ok(lost)
+        Ok(counts)
     }
 
-    fn lost_map(&mut self) -> Result<PerCpuHashMap<&mut MapData, [u8; 16], u64>> {
-        let map = self.bpf.map_mut("LOST").context("the object has no LOST map")?;
+    fn counts(&mut self, name: &str) -> Result<PerCpuHashMap<&mut MapData, [u8; 16], u64>> {
+        let map =
+            self.bpf.map_mut(name).with_context(|| format!("the object has no {name} map"))?;
         Ok(PerCpuHashMap::try_from(map)?)
+    }
+}
+
+const LOST: &str = "LOST";
+const REPEATED: &str = "REPEATED";
+
+/// The backend as the table of hooks names it.
+fn watches(backend: Backend) -> Watches {
+    match backend {
+        Backend::Lsm => Watches::Lsm,
+        Backend::Fentry => Watches::Fentry,
+        Backend::TracePoint => Watches::TracePoint,
     }
 }
 
@@ -283,7 +448,11 @@ impl Kernel {
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 fn bytes16<T: IntoBytes + zerocopy::Immutable>(value: &T) -> [u8; 16] {
-    let mut bytes = [0; 16];
+    bytes(value)
+}
+
+fn bytes<const N: usize>(value: &(impl IntoBytes + zerocopy::Immutable)) -> [u8; N] {
+    let mut bytes = [0; N];
     bytes.copy_from_slice(value.as_bytes());
     bytes
 }
@@ -316,8 +485,13 @@ mod tests {
     fn the_object_has_every_program_of_the_table_and_no_other() {
         let file = object::File::parse(OBJECT).expect("the object is ELF");
         let object = programs(&file);
+        let newest = (u8::MAX, u8::MAX);
+        let attached = |of: Backend| {
+            let rows = HOOKS.iter().filter(move |hook| hook.attached(watches(of), newest));
+            rows.map(move |hook| program_name(hook, of).into_owned())
+        };
         let table: std::collections::BTreeSet<_> =
-            HOOKS.iter().map(|hook| hook.program.to_owned()).collect();
+            Backend::ALL.iter().flat_map(|backend| attached(*backend)).collect();
         assert_eq!(object, table);
     }
 

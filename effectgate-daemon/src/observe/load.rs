@@ -1,20 +1,22 @@
 //! Loading the kernel object and attaching its programs.
 
-use std::{fs::File, os::fd::AsFd};
+use std::{borrow::Cow, fs::File, os::fd::AsFd};
 
 use anyhow::{Context, Result, bail};
 use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
-        BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, Lsm, Program, ProgramError,
+        BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
+        ProgramError, ProgramInfo,
     },
     util::KernelVersion,
 };
 use effectgate_common::{
     hooks::{Attach, Hook},
     maps::SLOTS_PER_CPU,
-    offsets::OFFSETS,
+    offsets::{OFFSETS, OPTIONAL, PARAMETERS},
 };
+use effectgate_core::input::Backend;
 
 use super::{
     btf,
@@ -36,7 +38,8 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
         anyhow::Error::new(error).context(format!("cannot read {what}"))
     })?;
     loader
-        .map_max_entries("RING", ring_bytes)
+        .map_max_entries("CRITICAL", ring_bytes)
+        .map_max_entries("BULK", ring_bytes)
         .map_max_entries("SLOTS", cpus as u32 * SLOTS_PER_CPU)
         .load(object()?)
         .context("the kernel refused the object's maps")
@@ -44,10 +47,13 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
 
 pub fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
     let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;
-    OFFSETS
+    let offsets = OFFSETS.iter().map(|one| Ok((one.symbol, btf.offset(one.ty, one.member)?)));
+    let optional = OPTIONAL
         .iter()
-        .map(|offset| Ok((offset.symbol, btf.offset(offset.ty, offset.member)?)))
-        .collect()
+        .map(|one| Ok((one.symbol, btf.offset(one.ty, one.member).unwrap_or(0))));
+    let parameters =
+        PARAMETERS.iter().map(|one| Ok((one.symbol, btf.parameter(one.ty, one.member)?)));
+    offsets.chain(optional).chain(parameters).collect()
 }
 
 pub fn version() -> Result<(u8, u8)> {
@@ -58,10 +64,18 @@ pub fn version() -> Result<(u8, u8)> {
 /// Cgroup links always share a hook with others, and take no attach flags.
 const SHARED: CgroupAttachMode = CgroupAttachMode::Single;
 
-pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()> {
-    let program = bpf
-        .program_mut(hook.program)
-        .with_context(|| format!("the object has no program {}", hook.program))?;
+/// The name of the program that serves a hook in a backend.
+pub fn program_name(hook: &Hook, backend: Backend) -> Cow<'static, str> {
+    match (hook.attach, backend) {
+        (Attach::Lsm(_), Backend::Fentry) => Cow::Owned(format!("fexit_{}", hook.program)),
+        _ => Cow::Borrowed(hook.program),
+    }
+}
+
+pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &File) -> Result<()> {
+    let name = program_name(hook, backend);
+    let program =
+        bpf.program_mut(&name).with_context(|| format!("the object has no program {name}"))?;
     match (hook.attach, program) {
         (Attach::TracePoint(name), Program::BtfTracePoint(program)) => {
             loaded(program.load(name, btf))?;
@@ -70,6 +84,12 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()>
         (Attach::Lsm(name), Program::Lsm(program)) => {
             loaded(program.load(name, btf))?;
             Lsm::attach(program)?;
+        }
+        (Attach::Lsm(name), Program::FExit(program)) => {
+            let around =
+                Hook::function(name).map_or_else(|| format!("security_{name}"), str::to_owned);
+            loaded(program.load(&around, btf))?;
+            FExit::attach(program)?;
         }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
             loaded(program.load())?;
@@ -84,16 +104,17 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, btf: &Btf, root: &File) -> Result<()>
     Ok(())
 }
 
-/// Instructions that the verifier went through.
-pub fn verified(bpf: &Ebpf, hook: &Hook) -> Option<u32> {
-    let info = match bpf.program(hook.program)? {
+/// What the kernel says of a loaded program.
+pub fn info(bpf: &Ebpf, name: &str) -> Option<ProgramInfo> {
+    let info = match bpf.program(name)? {
         Program::BtfTracePoint(program) => program.info(),
         Program::Lsm(program) => program.info(),
+        Program::FExit(program) => program.info(),
         Program::CgroupSockAddr(program) => program.info(),
         Program::CgroupSock(program) => program.info(),
         _ => return None,
     };
-    info.ok()?.verified_instruction_count()
+    info.ok()
 }
 
 /// The verifier's log is long; its end says why.

@@ -13,6 +13,10 @@ use std::{
 use anyhow::{Context, Result};
 use effectgate_core::input::{Bytes, Device, FileObject, Known};
 
+use super::mounts::Mount;
+
+pub const MOUNTINFO: &str = "/proc/self/mountinfo";
+
 /// Nanoseconds of a clock tick (USER_HZ is 100 on x86), in which `/proc` says
 /// when a process started.
 pub const TICK: u64 = 10_000_000;
@@ -137,7 +141,7 @@ pub fn device(dev: u64) -> Device {
 /// # Errors
 /// When it is mounted nowhere.
 pub fn cgroup2() -> Result<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").context("cannot read mountinfo")?;
+    let mounts = fs::read_to_string(MOUNTINFO).context("cannot read mountinfo")?;
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         if kind.starts_with("cgroup2 ") { unescape(place.split(' ').nth(4)?) } else { None }
@@ -165,18 +169,32 @@ pub fn cgroup_id(path: &Path) -> io::Result<u64> {
     fs::metadata(path).map(|meta| meta.ino())
 }
 
+/// Every mount that this process sees, in the order in which they were made.
+///
+/// # Errors
+/// When mountinfo cannot be read.
+pub fn mounts() -> io::Result<Vec<Mount>> {
+    let mounts = fs::read(MOUNTINFO)?;
+    Ok(String::from_utf8_lossy(&mounts).lines().filter_map(mount).collect())
+}
+
+/// `36 35 98:0 /root /point …` (proc_pid_mountinfo(5))
+fn mount(line: &str) -> Option<Mount> {
+    let mut fields = line.split(' ').skip(2);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = Device { major: major.parse().ok()?, minor: minor.parse().ok()? };
+    Some(Mount { device, root: unescape(fields.next()?)?, point: unescape(fields.next()?)? })
+}
+
 /// Mount points strictly below `root`.
 ///
 /// # Errors
 /// When mountinfo cannot be read.
 pub fn mounts_below(root: &Path) -> Result<Vec<PathBuf>> {
-    let mounts = fs::read("/proc/self/mountinfo").context("cannot read mountinfo")?;
-    let mounts = String::from_utf8_lossy(&mounts);
+    let mounts = mounts().context("cannot read mountinfo")?;
     Ok(mounts
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .filter_map(unescape)
-        .map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(&path)))
+        .into_iter()
+        .map(|mount| PathBuf::from(std::ffi::OsString::from_vec(mount.point)))
         .filter(|path| path != root && path.starts_with(root))
         .collect())
 }

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_core::{
-    input::{Coverage, JobId},
+    input::{Coverage, JobId, Mode},
     pin, policy,
 };
 use serde_json::{Value, json};
@@ -150,6 +150,8 @@ impl Jobs {
         let coverage = Coverage::from_name(&start.min_coverage);
         let min_coverage =
             coverage.with_context(|| format!("no coverage {:?}", start.min_coverage))?;
+        let mode = Mode::from_name(&start.mode);
+        let mode = mode.with_context(|| format!("no mode {:?}", start.mode))?;
         let name = match start.name {
             Some(name) => name,
             None => format!("job-{}", unique()),
@@ -162,6 +164,7 @@ impl Jobs {
             policy_bytes: bytes,
             note,
             cgroup: absolute_cgroup(&start.cgroup)?,
+            mode,
             min_coverage,
             workspace: start.workspace.map(|dir| dir.canonicalize()).transpose()?,
             home: None,

@@ -36,6 +36,8 @@ pub struct Start {
     pub note: Option<String>,
     /// What the policy's relative roots are relative to, resolved.
     pub workspace: Option<PathBuf>,
+    /// `observe`, `kill` or `enforce`.
+    pub mode: String,
     /// `argument` or `object`.
     pub min_coverage: String,
 }

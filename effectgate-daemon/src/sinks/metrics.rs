@@ -81,7 +81,7 @@ impl Metrics {
             metrics.verdicts.with_label_values(&[outcome.name()]);
         }
         for class in [Class::File, Class::Exec, Class::Env, Class::Net, Class::Guard] {
-            for decision in [Decision::Allowed, Decision::Recorded] {
+            for decision in Decision::ALL {
                 metrics.effects.with_label_values(&[class.name(), decision.name()]);
             }
             for stage in Stage::ALL {

@@ -16,10 +16,12 @@ mod left;
 mod listeners;
 mod manifests;
 mod names;
+mod reached;
 mod recorded;
 mod smoke;
 mod sockets;
 mod stage;
+mod watcher;
 
 use effectgate_common::hooks::HOOKS;
 use effectgate_tests::gate;
@@ -271,7 +273,9 @@ fn every_effect_happens_unwatched() {
 /// A hook without a case is a hook that nobody tried.
 #[test]
 fn every_hook_has_a_case() {
-    let named = || CASES.iter().flat_map(|(_, case)| case.hooks).chain(sockets::HOOKS);
+    let named = || {
+        CASES.iter().flat_map(|(_, case)| case.hooks).chain(sockets::HOOKS).chain(reached::HOOKS)
+    };
     for hook in HOOKS {
         assert!(named().any(|name| *name == hook.program), "{} has no case", hook.program);
     }

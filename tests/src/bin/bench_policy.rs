@@ -12,7 +12,7 @@ use effectgate_core::input::{
     Backend, Bytes, Coverage, Coverages, Device, Exec, FileObject, FileOp, Found, Mode, NetOp,
     Root, RootMatch, Started,
 };
-use effectgate_core::judge::{self, Listeners, Origin, Tables};
+use effectgate_core::judge::{self, Origin, Peer, Tables};
 use effectgate_core::policy::{self, Policy};
 
 /// Entries of a policy, a fifth of them in each list.
@@ -113,6 +113,7 @@ fn started(policy: Policy) -> Started {
         },
         min_coverage: Coverage::Argument,
         mode: Mode::Observe,
+        judged: false,
         programs: String::new(),
         argv: Vec::new(),
         cgroup: "/".into(),
@@ -120,6 +121,7 @@ fn started(policy: Policy) -> Started {
         home: None,
         roots: roots.collect(),
         binaries: binaries.collect(),
+        sockets: Vec::new(),
         digests_hold: true,
         own: Vec::new(),
         hosts: Vec::new(),
@@ -173,8 +175,8 @@ fn key(tables: &Tables, index: usize) -> bool {
 }
 
 fn host(tables: &Tables, index: usize) -> bool {
-    let listeners = Listeners::default();
-    judge::net(tables, &listeners, NetOp::Connect, address(index), 443, 6).judgement.within()
+    let peer = Peer { address: address(index), port: 443, protocol: 6, own: false };
+    judge::net(tables, NetOp::Connect, peer).judgement.within()
 }
 
 fn tool(tables: &Tables, index: usize) -> bool {

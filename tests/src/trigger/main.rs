@@ -5,8 +5,10 @@
 mod file;
 mod measure;
 mod net;
+mod operation;
 mod place;
 mod process;
+mod reach;
 mod ring;
 mod storm;
 mod sys;
@@ -137,6 +139,40 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "kill-self" => process::kill_self(args.number(0)?),
         "close-output" => process::close_output(),
 
+        "bpf" => reach::bpf(),
+        "perf-event" => reach::perf_event(),
+        "mount" => reach::mount(args.c(0)?),
+        "remount" => reach::remount(args.c(0)?),
+        "mount-setattr" => reach::mount_setattr(args.c(0)?),
+        "make-file-system" => reach::make_file_system(),
+        "move-mount" => reach::move_mount(args.c(0)?, args.c(1)?),
+        "umount" => reach::umount(),
+        "pivot-root" => reach::pivot_root(args.c(0)?),
+        "load-module-file" => reach::load_module_file(args.c(0)?),
+        "load-module" => reach::load_module(),
+        "trace" => reach::trace(args.number(0)?),
+        "trace-me" => reach::trace_me(),
+        "read-memory" => reach::read_memory(args.number(0)?),
+        "take-descriptor" => reach::take_descriptor(args.number(0)?),
+        "signal" => reach::signal(args.number(0)?, args.number(1)?),
+        "pidfd-signal" => reach::pidfd_signal(args.number(0)?, args.number(1)?),
+        "queue-signal" => reach::queue_signal(args.number(0)?, args.number(1)?),
+        "signal-children" => reach::signal_children(),
+        "set-host-name" => reach::set_host_name(),
+        "set-own-host-name" => reach::set_own_host_name(),
+        "stop-accounting" => reach::stop_accounting(),
+        "reboot-keys" => reach::reboot_keys(),
+        "set-clock" => reach::set_clock(),
+        "kernel-log" => reach::kernel_log(args.number(0)?),
+        "set-quota" => reach::set_quota(args.c(0)?),
+        "add-key" => reach::add_key(),
+        "user-namespace" => reach::user_namespace(),
+        "shared-memory" => reach::shared_memory(),
+        "set-ids" => reach::set_ids(),
+        "detach-links" => reach::detach_links(args.number(0)?),
+        "as-another-first" => reach::as_another_first(args),
+        "each-denied" => reach::each_denied(args),
+
         "fan" => storm::fan(args),
         "grow" => storm::grow(args),
         "hold" => storm::hold(args),
@@ -154,6 +190,6 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "print-uid" => process::print_uid(),
         "print-descriptors" => process::print_descriptors(),
         "copy-input" => process::copy_input(),
-        _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        _ => operation::cause(effect, args),
     }
 }

@@ -61,7 +61,7 @@ fn own_path() -> io::Result<CString> {
     CString::new(std::env::current_exe()?.into_os_string().into_vec()).map_err(|_| invalid())
 }
 
-fn environment() -> Vec<CString> {
+pub(crate) fn environment() -> Vec<CString> {
     std::env::vars_os()
         .map(|(name, value)| {
             let mut entry = name.into_vec();
@@ -72,11 +72,11 @@ fn environment() -> Vec<CString> {
         .collect()
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+pub(crate) fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn execve(path: &CStr, argv: &[CString], envp: &[CString]) -> io::Result<()> {
+pub(crate) fn execve(path: &CStr, argv: &[CString], envp: &[CString]) -> io::Result<()> {
     let (argv, envp) = (pointers(argv), pointers(envp));
     // SAFETY: all strings and both NULL-ended lists live across the call.
     done(unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr()) }).map(drop)

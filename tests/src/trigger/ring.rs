@@ -8,21 +8,39 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::net;
-use crate::sys::{descriptor, done};
+use crate::sys::{call, descriptor, done};
 
 /// `enum io_uring_op` (`linux/io_uring.h`).
-mod op {
-    pub(super) const CONNECT: u8 = 16;
-    pub(super) const OPENAT: u8 = 18;
-    pub(super) const RENAMEAT: u8 = 35;
-    pub(super) const UNLINKAT: u8 = 36;
-    pub(super) const MKDIRAT: u8 = 37;
+pub(crate) mod op {
+    pub(crate) const SENDMSG: u8 = 9;
+    pub(crate) const CONNECT: u8 = 16;
+    pub(crate) const FALLOCATE: u8 = 17;
+    pub(crate) const OPENAT: u8 = 18;
+    pub(crate) const WRITE: u8 = 23;
+    pub(crate) const SPLICE: u8 = 30;
+    pub(crate) const RENAMEAT: u8 = 35;
+    pub(crate) const UNLINKAT: u8 = 36;
+    pub(crate) const MKDIRAT: u8 = 37;
+    pub(crate) const SYMLINKAT: u8 = 38;
+    pub(crate) const LINKAT: u8 = 39;
+    pub(crate) const FSETXATTR: u8 = 41;
+    pub(crate) const SETXATTR: u8 = 42;
+    pub(crate) const SOCKET: u8 = 45;
+    pub(crate) const FTRUNCATE: u8 = 55;
 }
 
 const OFF_SQ_RING: libc::off_t = 0;
 const OFF_CQ_RING: libc::off_t = 0x0800_0000;
 const OFF_SQES: libc::off_t = 0x1000_0000;
 const ENTER_GETEVENTS: libc::c_uint = 1;
+const ENTER_SQ_WAKEUP: libc::c_uint = 2;
+const REGISTER_FILES: libc::c_uint = 2;
+
+/// A thread of the kernel's looks for entries by itself.
+pub(crate) const SETUP_SQPOLL: u32 = 2;
+
+/// The descriptor is one of the ring's own.
+pub(crate) const FIXED_FILE: u8 = 1;
 
 /// Leaves it to one of the kernel's own threads, `IOSQE_ASYNC`.
 pub(crate) const BY_WORKER: u8 = 1 << 4;
@@ -91,17 +109,22 @@ pub(crate) fn connect(address: SocketAddr, flags: u8) -> io::Result<()> {
 /// `struct io_uring_sqe`
 #[repr(C)]
 #[derive(Default)]
-struct Entry {
-    opcode: u8,
-    flags: u8,
-    ioprio: u16,
-    fd: i32,
-    off: u64,
-    addr: u64,
-    len: u32,
-    op_flags: u32,
-    user_data: u64,
-    rest: [u64; 3],
+pub(crate) struct Entry {
+    pub(crate) opcode: u8,
+    pub(crate) flags: u8,
+    pub(crate) ioprio: u16,
+    pub(crate) fd: i32,
+    pub(crate) off: u64,
+    pub(crate) addr: u64,
+    pub(crate) len: u32,
+    pub(crate) op_flags: u32,
+    pub(crate) user_data: u64,
+    pub(crate) buf_index: u16,
+    pub(crate) personality: u16,
+    /// One more than the place among the ring's own descriptors.
+    pub(crate) file_index: u32,
+    pub(crate) addr3: u64,
+    pub(crate) rest: u64,
 }
 
 const _: () = assert!(size_of::<Entry>() == 64);
@@ -142,43 +165,80 @@ struct Params {
 
 const _: () = assert!(size_of::<Params>() == 120);
 
-/// Runs one entry to its end and gives its result.
+/// Runs one entry to its end, in a ring of its own, and gives its result.
 fn submit(entry: Entry) -> io::Result<i32> {
-    let mut params = Params::default();
-    // SAFETY: the structure has the kernel's layout and lives across the call.
-    let ring = descriptor(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, &raw mut params) })?;
-    let sq = map(&ring, OFF_SQ_RING)?;
-    let cq = map(&ring, OFF_CQ_RING)?;
-    let entries = map(&ring, OFF_SQES)?;
+    Ring::new(0)?.run(entry)
+}
 
-    // SAFETY: each address lies in a mapping of one page that the kernel made
-    // for this ring, at the offset that the kernel gave, and is aligned for its
-    // type; one entry fits.
-    unsafe {
-        entries.cast::<Entry>().write(entry);
-        sq.add(params.sq.sixth as usize).cast::<u32>().write(0);
-        let tail = AtomicU32::from_ptr(sq.add(params.sq.tail as usize).cast());
-        tail.store(1, Ordering::Release);
+/// A ring for one entry at a time.
+pub(crate) struct Ring {
+    fd: OwnedFd,
+    params: Params,
+    sq: *mut u8,
+    cq: *mut u8,
+    entries: *mut Entry,
+    done: u32,
+}
+
+impl Ring {
+    /// `flags`: those of `io_uring_setup`.
+    pub(crate) fn new(flags: u32) -> io::Result<Ring> {
+        let mut params = Params { flags, sq_thread_idle: 1000, ..Params::default() };
+        // SAFETY: the structure has the kernel's layout and lives across the call.
+        let fd =
+            descriptor(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, &raw mut params) })?;
+        let (sq, cq) = (map(&fd, OFF_SQ_RING)?, map(&fd, OFF_CQ_RING)?);
+        let entries = map(&fd, OFF_SQES)?.cast();
+        Ok(Ring { fd, params, sq, cq, entries, done: 0 })
     }
-    // SAFETY: takes numbers and no signal mask.
-    done(unsafe {
-        libc::syscall(
-            libc::SYS_io_uring_enter,
-            ring.as_raw_fd(),
-            1,
-            1,
-            ENTER_GETEVENTS,
-            std::ptr::null::<libc::sigset_t>(),
-            0,
-        )
-    })?;
-    // SAFETY: as above; the call waited for the one completion, whose result is
-    // the 32 bits after `user_data`.
-    let result = unsafe {
-        AtomicU32::from_ptr(cq.add(params.cq.tail as usize).cast()).load(Ordering::Acquire);
-        cq.add(params.cq.fifth as usize + 8).cast::<i32>().read()
-    };
-    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result) }
+
+    /// Runs one entry to its end and gives its result.
+    pub(crate) fn run(&mut self, entry: Entry) -> io::Result<i32> {
+        let slot = self.done & (self.params.sq_entries - 1);
+        // SAFETY: each address lies in a mapping of one page that the kernel made
+        // for this ring, at the offset that the kernel gave, and is aligned for
+        // its type; the slot is one of the ring's.
+        unsafe {
+            self.entries.add(slot as usize).write(entry);
+            self.sq.add(self.params.sq.sixth as usize).cast::<u32>().add(slot as usize).write(slot);
+            let tail = AtomicU32::from_ptr(self.sq.add(self.params.sq.tail as usize).cast());
+            tail.store(self.done + 1, Ordering::Release);
+        }
+        let flags = match self.params.flags & SETUP_SQPOLL {
+            0 => ENTER_GETEVENTS,
+            _ => ENTER_GETEVENTS | ENTER_SQ_WAKEUP,
+        };
+        // SAFETY: takes numbers and no signal mask.
+        done(unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.fd.as_raw_fd(),
+                1,
+                1,
+                flags,
+                std::ptr::null::<libc::sigset_t>(),
+                0,
+            )
+        })?;
+        let at = (self.done & (self.params.cq_entries - 1)) as usize;
+        self.done += 1;
+        // SAFETY: as above; the call waited for the one completion, whose result
+        // is the 32 bits after `user_data`. What was seen is given back.
+        let result = unsafe {
+            let tail = AtomicU32::from_ptr(self.cq.add(self.params.cq.tail as usize).cast());
+            tail.load(Ordering::Acquire);
+            let head = AtomicU32::from_ptr(self.cq.add(self.params.cq.head as usize).cast());
+            head.store(self.done, Ordering::Release);
+            self.cq.add(self.params.cq.fifth as usize + 16 * at + 8).cast::<i32>().read()
+        };
+        if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result) }
+    }
+
+    /// Makes room for so many descriptors of its own (`IORING_REGISTER_FILES`).
+    pub(crate) fn register(&self, files: &[i32]) -> io::Result<()> {
+        let (fd, count) = (self.fd.as_raw_fd(), files.len());
+        call!(libc::SYS_io_uring_register, fd, REGISTER_FILES, files.as_ptr(), count).map(drop)
+    }
 }
 
 /// One page of the ring, until the process ends.

@@ -1,9 +1,9 @@
 //! Arguments and return values of system calls.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 /// What follows the effect's name on the command line.
@@ -78,4 +78,79 @@ pub(crate) fn descriptor<N: Into<i64>>(result: N) -> io::Result<OwnedFd> {
     let fd = done(result)?;
     // SAFETY: the kernel just gave this descriptor to us, nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(fd).map_err(|_| invalid())?) })
+}
+
+/// What a register holds of an argument.
+pub(crate) trait Word {
+    fn word(self) -> usize;
+}
+
+macro_rules! words {
+    ($($type:ty)+) => {$(
+        impl Word for $type {
+            fn word(self) -> usize {
+                self as usize
+            }
+        }
+    )+};
+}
+
+words! { i32 u32 i64 u64 usize }
+
+impl<T> Word for *const T {
+    fn word(self) -> usize {
+        self.addr()
+    }
+}
+
+impl<T> Word for *mut T {
+    fn word(self) -> usize {
+        self.addr()
+    }
+}
+
+/// A system call by its number, for those without a wrapper. Who uses it
+/// promises that what an argument points to lives across the call and is as
+/// large as the call takes it to be.
+macro_rules! call {
+    ($number:expr $(, $argument:expr)* $(,)?) => {{
+        let number: libc::c_long = $number;
+        // SAFETY: as the macro's user promises.
+        $crate::sys::done(unsafe { libc::syscall(number $(, $crate::sys::Word::word($argument))*) })
+    }};
+}
+
+/// The same, for calls that give a new descriptor.
+macro_rules! open_call {
+    ($($argument:expr),+ $(,)?) => {
+        $crate::sys::call!($($argument),+).and_then($crate::sys::descriptor)
+    };
+}
+
+pub(crate) use {call, open_call};
+
+/// No path, no structure.
+pub(crate) const NULL: usize = 0;
+
+/// A file, opened as `flags` say.
+pub(crate) fn open(path: &CStr, flags: i32) -> io::Result<OwnedFd> {
+    let flags = flags | libc::O_CLOEXEC;
+    open_call!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644)
+}
+
+/// `/proc/self/fd/N`
+pub(crate) fn name_of(fd: &impl AsRawFd) -> CString {
+    CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).expect("no NUL")
+}
+
+/// A descriptor that this process was started with, or got, and keeps.
+pub(crate) fn given(number: i32) -> io::Result<BorrowedFd<'static>> {
+    call!(libc::SYS_fcntl, number, libc::F_GETFD)?;
+    // SAFETY: it is open, and nothing here closes what was given.
+    Ok(unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+/// Keeps a descriptor, under the number that `given` gets.
+pub(crate) fn keep(fd: OwnedFd, number: i32) -> io::Result<()> {
+    call!(libc::SYS_dup3, fd.as_raw_fd(), number, 0).map(drop)
 }

@@ -26,6 +26,7 @@ pub(crate) struct Opening {
     pub coverage: Coverages,
     pub min_coverage: Coverage,
     pub mode: Mode,
+    pub judged: bool,
     pub programs: String,
     pub argv: Vec<Bytes>,
     pub cgroup: String,
@@ -34,6 +35,8 @@ pub(crate) struct Opening {
     pub roots: Vec<OpenRoot>,
     /// The name in the policy, and a file that it means.
     pub binaries: Vec<(String, Found)>,
+    /// The path in the policy, and the file that it is bound to.
+    pub sockets: Vec<(String, Found)>,
     pub own: Vec<Bytes>,
     /// What stands in the policy, and what it resolved to.
     pub hosts: Vec<(Option<String>, Vec<IpAddr>)>,
@@ -79,13 +82,18 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
         },
         min_coverage: object.word("min_coverage", Coverage::from_name)?,
         mode: object.word("mode", Mode::from_name)?,
+        judged: object.flag("judged")?,
         programs: object.string("programs")?,
         argv: object.list("argv", bytes)?,
         cgroup: object.string("cgroup")?,
         workspace: place(&object, "workspace")?,
         home: place(&object, "home")?,
         roots: object.list("roots", root)?,
-        binaries: object.list("binaries", binary)?,
+        binaries: object.list("binaries", |value| found(value, "binaries"))?,
+        sockets: match object.get("sockets") {
+            Some(_) => object.list("sockets", |value| found(value, "sockets"))?,
+            None => Vec::new(),
+        },
         own: object.list("own", bytes)?,
         hosts: object.list("hosts", host)?,
         streams: object.list("streams", stream)?,
@@ -114,15 +122,15 @@ fn root(value: &Value) -> Read<OpenRoot> {
     })
 }
 
-fn binary(value: &Value) -> Read<(String, Found)> {
-    let binary = Members::of(value, "binaries")?;
+fn found(value: &Value, list: &'static str) -> Read<(String, Found)> {
+    let members = Members::of(value, list)?;
     let found = Found {
-        entry: binary.small("entry")?,
-        path: bytes(binary.value("path")?)?,
-        dev: device(binary.value("dev")?)?,
-        ino: binary.number("ino")?,
+        entry: members.small("entry")?,
+        path: bytes(members.value("path")?)?,
+        dev: device(members.value("dev")?)?,
+        ino: members.number("ino")?,
     };
-    Ok((binary.string("name")?, found))
+    Ok((members.string("name")?, found))
 }
 
 fn stream(value: &Value) -> Read<Stream> {

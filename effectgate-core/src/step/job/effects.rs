@@ -1,16 +1,17 @@
 //! Kernel events: each is brought into the form in which it is written, judged
 //! and recorded.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use serde_json::Value;
 
 use super::{Draft, Job, guests};
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Coverage, Event, Exec, FileObject, FileOp, Guard, NetOp, UnixNanos, What,
+    Bytes, Class, Coverage, Decided, Event, Exec, FileObject, FileOp, Guard, NetOp, UnixNanos,
+    UnixPeer, What,
 };
-use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
+use crate::judge::{self, Doubt, Finding, Judgement, Origin, Peer, Rule, Tables};
 use crate::process::Process;
 use crate::record::{self, Action, EnvAction, GuardAction, ProcessAction};
 use crate::step::Line;
@@ -20,8 +21,8 @@ const KEYS: usize = 65_536;
 
 impl Job {
     pub(super) fn event(&mut self, event: Event, out: &mut Vec<Line>) {
-        let Event { ts, pid, tid, uid, comm, what, .. } = event;
-        let who = Who { ts, pid, tid, uid, comm };
+        let Event { ts, pid, tid, uid, comm, kernel, what, .. } = event;
+        let who = Who { ts, pid, tid, uid, comm, kernel };
         let acts = self.launched && guests::acts(&what);
         let child =
             if let What::Fork { pid, start, .. } = what { Some((pid, start)) } else { None };
@@ -76,8 +77,15 @@ impl Job {
                 }
                 self.file(who, op, &object, other.as_ref(), coverage, out);
             }
-            What::Net { op, address, port, protocol } => {
-                self.net(who, op, address.to_canonical(), port, protocol, out);
+            What::Net { op, address, port, protocol, own } => {
+                let peer = Peer { address: address.to_canonical(), port, protocol, own };
+                self.net(who, op, peer, out);
+            }
+            What::Unix { op, mut peer, own } => {
+                if let UnixPeer::File(file) = &mut peer {
+                    self.tables.settle(file);
+                }
+                self.unix(who, op, &peer, own, out);
             }
             What::Guard(guard) => self.guard(who, guard, out),
         }
@@ -100,6 +108,7 @@ impl Job {
                 shown: vec![format!("{}{what}", escape(&exec.file.path))],
                 process: Some(self.describe(who)),
                 judgement: self.judged(|_| found.judgement),
+                kernel: who.kernel,
                 coverage: Some(self.tables.started.coverage.exec),
             },
             out,
@@ -123,6 +132,7 @@ impl Job {
                 shown: Vec::new(),
                 process: Some(self.describe(who)),
                 judgement,
+                kernel: who.kernel,
                 coverage: Some(self.tables.started.coverage.exec),
             },
             out,
@@ -214,6 +224,8 @@ impl Job {
                 shown,
                 process,
                 judgement: found.judgement,
+                // Only user space looks at keys.
+                kernel: None,
                 coverage: Some(self.tables.started.coverage.env),
             },
             out,
@@ -245,63 +257,79 @@ impl Job {
                 shown: vec![shown],
                 process: Some(self.describe(who)),
                 judgement,
+                kernel: who.kernel,
                 coverage: Some(coverage),
             },
             out,
         );
     }
 
-    fn net(
-        &mut self,
-        who: &Who,
-        op: NetOp,
-        address: IpAddr,
-        port: u16,
-        protocol: u32,
-        out: &mut Vec<Line>,
-    ) {
+    fn net(&mut self, who: &Who, op: NetOp, peer: Peer, out: &mut Vec<Line>) {
         let mut name = None;
         let judgement = self.judged(|tables| {
-            let found = judge::net(tables, &self.listeners, op, address, port, protocol);
+            let found = judge::net(tables, op, peer);
             name = found.name;
             found.judgement
         });
-        if self.launched && op == NetOp::Bind {
-            self.listeners.bound(protocol, address, port);
-        }
-        let peer = SocketAddr::new(address, port);
-        let named = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let object = record::net(&self.tables, op, name.as_deref(), peer);
+        let named = name.map(|name| format!(" ({name})")).unwrap_or_default();
+        let address = SocketAddr::new(peer.address, peer.port);
+        let shown = format!("{} {address}{named}", record::protocol_name(peer.protocol));
+        self.socket(who, op, object, shown, judgement, out);
+    }
+
+    fn unix(&mut self, who: &Who, op: NetOp, peer: &UnixPeer, own: bool, out: &mut Vec<Line>) {
+        let judgement = self.judged(|tables| judge::unix(tables, peer, own));
+        let shown = match peer {
+            UnixPeer::File(file) => format!("unix {}", escape(&file.path)),
+            UnixPeer::Abstract(name) => format!("unix @{}", escape(name)),
+            UnixPeer::Unnamed => "unix".to_owned(),
+        };
+        let object = record::unix(&self.tables, op, peer, own);
+        self.socket(who, op, object, shown, judgement, out);
+    }
+
+    fn socket(
+        &mut self,
+        who: &Who,
+        op: NetOp,
+        object: Value,
+        shown: String,
+        judgement: Judgement,
+        out: &mut Vec<Line>,
+    ) {
         self.write(
             Draft {
                 ts: who.ts,
                 action: Action::Net(op),
-                object: record::net(op, name.as_deref(), address, port, protocol),
-                shown: vec![format!("{} {peer}{named}", record::protocol_name(protocol))],
+                object,
+                shown: vec![shown],
                 process: Some(self.describe(who)),
                 judgement,
+                kernel: who.kernel,
                 coverage: Some(self.tables.started.coverage.net),
             },
             out,
         );
     }
 
-    fn guard(&mut self, who: &Who, guard: Guard, out: &mut Vec<Line>) {
-        if let Guard::Entered { process, .. } = &guard {
-            self.processes.known(process);
+    fn guard(&mut self, who: &Who, mut guard: Guard, out: &mut Vec<Line>) {
+        match &mut guard {
+            Guard::Entered { process, .. } => self.processes.known(process),
+            Guard::Reached { object: Some(object), .. } => self.tables.settle(object),
+            _ => {}
         }
-        let shown = match &guard {
-            Guard::Escaped { pid } => format!("process {pid}"),
-            _ => String::new(),
-        };
+        let shown = shown(&guard);
         let judgement = self.judged(|tables| judge::guard(tables, &guard));
         self.write(
             Draft {
                 ts: who.ts,
                 action: Action::Guard(GuardAction::of_kernel(&guard)),
-                object: record::guard(&guard),
+                object: record::guard(&self.tables, &guard),
                 shown: vec![shown],
                 process: Some(self.describe(who)),
                 judgement,
+                kernel: who.kernel,
                 coverage: None,
             },
             out,
@@ -321,6 +349,28 @@ impl Job {
     }
 }
 
+/// What a violation's line says of it.
+fn shown(guard: &Guard) -> String {
+    match guard {
+        Guard::Escaped { pid } => format!("process {pid}"),
+        Guard::Socket { family, kind, protocol } => {
+            format!("socket of family {family}, type {kind}, protocol {protocol}")
+        }
+        Guard::Reached { reach, detail, pid, object } => {
+            let of = match object {
+                Some(object) => format!(" {}", escape(&object.path)),
+                None if *pid != 0 => format!(" process {pid}"),
+                None => String::new(),
+            };
+            format!("{} {detail}{of}", reach.name())
+        }
+        Guard::IoUring
+        | Guard::CompatSyscall { .. }
+        | Guard::Entered { .. }
+        | Guard::Unknown { .. } => String::new(),
+    }
+}
+
 /// Whose event it is.
 struct Who {
     ts: UnixNanos,
@@ -328,4 +378,5 @@ struct Who {
     tid: u32,
     uid: u32,
     comm: Bytes,
+    kernel: Option<Decided>,
 }

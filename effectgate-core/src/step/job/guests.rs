@@ -27,19 +27,20 @@ enum Held {
 ///
 /// Who starts a command in a job's cgroup enters it between fork and exec, and
 /// still holds the starter's whole environment there, which the command never
-/// gets to see. An exec opens the program and its interpreter for reading
-/// before it takes place, so reads do not count either; a process that does
-/// nothing but read is judged when it ends.
+/// gets to see. An exec opens and maps the program and its interpreter before it
+/// takes place, so reads do not count either; a process that does nothing but
+/// read is judged when it ends.
 pub(super) fn acts(what: &What) -> bool {
     match what {
         What::Exec(_)
         | What::Env { .. }
-        | What::File { op: FileOp::OpenRead, .. }
+        | What::File { op: FileOp::OpenRead | FileOp::MapExec, .. }
         | What::Guard(Guard::Entered { .. }) => false,
         What::Fork { .. }
         | What::Exit { .. }
         | What::File { .. }
         | What::Net { .. }
+        | What::Unix { .. }
         | What::Guard(_) => true,
     }
 }

@@ -1,0 +1,240 @@
+//! What a job reaches for, as the `tracepoint` backend sees it: at the return of
+//! system calls, and where signals are sent.
+
+use aya_ebpf::{
+    bindings::pt_regs, helpers::bpf_probe_read_user, macros::btf_tracepoint,
+    programs::BtfTracePointContext,
+};
+use effectgate_common::wire::reach;
+
+use crate::{
+    guard::{Reach, call, changes_log, changes_quotas, is_own, names_the_machine, reached},
+    kernel::{
+        OFF_NSPROXY_PID, OFF_PIDNS_LEVEL, OFF_TASK_NSPROXY, OFF_TASK_PARENT, OFF_TASK_PTRACE_ENTRY,
+        OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
+    },
+    scope,
+    verifier::veiled,
+};
+
+/// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
+mod nr {
+    pub const SHMGET: u64 = 29;
+    pub const SHMAT: u64 = 30;
+    pub const CLONE: u64 = 56;
+    pub const SEMGET: u64 = 64;
+    pub const MSGGET: u64 = 68;
+    pub const PTRACE: u64 = 101;
+    pub const SYSLOG: u64 = 103;
+    pub const SETUID: u64 = 105;
+    pub const SETGID: u64 = 106;
+    pub const SETREUID: u64 = 113;
+    pub const SETREGID: u64 = 114;
+    pub const SETRESUID: u64 = 117;
+    pub const SETRESGID: u64 = 119;
+    pub const RT_SIGQUEUEINFO: u32 = 129;
+    pub const PIVOT_ROOT: u64 = 155;
+    pub const ADJTIMEX: u64 = 159;
+    pub const ACCT: u64 = 163;
+    pub const SETTIMEOFDAY: u64 = 164;
+    pub const MOUNT: u64 = 165;
+    pub const UMOUNT2: u64 = 166;
+    pub const SWAPON: u64 = 167;
+    pub const SWAPOFF: u64 = 168;
+    pub const REBOOT: u64 = 169;
+    pub const SETHOSTNAME: u64 = 170;
+    pub const SETDOMAINNAME: u64 = 171;
+    pub const IOPL: u64 = 172;
+    pub const IOPERM: u64 = 173;
+    pub const INIT_MODULE: u64 = 175;
+    pub const DELETE_MODULE: u64 = 176;
+    pub const QUOTACTL: u64 = 179;
+    pub const CLOCK_SETTIME: u64 = 227;
+    pub const KEXEC_LOAD: u64 = 246;
+    pub const ADD_KEY: u64 = 248;
+    pub const REQUEST_KEY: u64 = 249;
+    pub const KEYCTL: u64 = 250;
+    pub const UNSHARE: u64 = 272;
+    pub const RT_TGSIGQUEUEINFO: u32 = 297;
+    pub const PERF_EVENT_OPEN: u64 = 298;
+    pub const CLOCK_ADJTIME: u64 = 305;
+    pub const PROCESS_VM_READV: u64 = 310;
+    pub const PROCESS_VM_WRITEV: u64 = 311;
+    pub const FINIT_MODULE: u64 = 313;
+    pub const KEXEC_FILE_LOAD: u64 = 320;
+    pub const BPF: u64 = 321;
+    pub const PIDFD_SEND_SIGNAL: u32 = 424;
+    pub const MOVE_MOUNT: u64 = 429;
+    pub const FSCONFIG: u64 = 431;
+    pub const CLONE3: u64 = 435;
+    pub const MOUNT_SETATTR: u64 = 442;
+    pub const QUOTACTL_FD: u64 = 443;
+}
+
+/// Capabilities that the named calls need (`include/uapi/linux/capability.h`).
+mod cap {
+    pub const SYS_RAWIO: u32 = 17;
+    pub const SYS_PACCT: u32 = 20;
+    pub const SYS_BOOT: u32 = 22;
+    pub const SYS_MODULE: u32 = 16;
+}
+
+// include/uapi/linux/ptrace.h, mount.h, sched.h
+const PTRACE_TRACEME: u64 = 0;
+const PTRACE_ATTACH: u64 = 16;
+const PTRACE_SEIZE: u64 = 0x4206;
+const FSCONFIG_CMD_CREATE: u64 = 6;
+const FSCONFIG_CMD_RECONFIGURE: u64 = 7;
+const CLONE_NEWUSER: u64 = 0x1000_0000;
+/// `enum kernel_load_data_id` (`include/linux/kernel_read_file.h`).
+const LOADING_MODULE: u32 = 2;
+const LOADING_KEXEC_IMAGE: u32 = 3;
+
+/// `sys_exit(regs, ret)`. A program beside `syscall_exit`: the verifier of old
+/// kernels would go through the sum of what both can do for each call.
+#[btf_tracepoint(function = "sys_exit")]
+pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
+    let ret: i64 = ctx.arg(1);
+    // What failed had no effect.
+    if ret < 0 {
+        return 0;
+    }
+    let Some(job) = scope::current_job() else { return 0 };
+    // The other table's numbers are reported once (`COMPAT_SYSCALL`).
+    if call().compat {
+        return 0;
+    }
+    let regs: *const pt_regs = ctx.arg(0);
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    let (number, args) = unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi]) };
+    let Some((what, detail)) = reach_of(number, args, ret) else { return 0 };
+    let (what, detail) = (veiled(u64::from(what)) as u32, veiled(u64::from(detail)) as u32);
+    let reach = match what {
+        reach::PTRACE => match other_process(job, number, args) {
+            Some(pid) => Reach { pid, ..Reach::out(what, 0) },
+            None => return 0,
+        },
+        reach::USER_NAMESPACE | reach::KEY | reach::IPC | reach::IDENTITY => {
+            Reach::recorded(what, detail)
+        }
+        _ => Reach::out(what, detail),
+    };
+    reached(job, reach, false);
+    0
+}
+
+/// What a call that returned without an error reached for, and the detail.
+#[inline(always)]
+fn reach_of(number: u64, [a, b]: [u64; 2], ret: i64) -> Option<(u32, u32)> {
+    let machine = (reach::MACHINE, number as u32);
+    Some(match number {
+        nr::BPF => (reach::BPF, a as u32),
+        nr::PERF_EVENT_OPEN => (reach::PERF, 0),
+        nr::FSCONFIG if b != FSCONFIG_CMD_CREATE && b != FSCONFIG_CMD_RECONFIGURE => return None,
+        nr::MOUNT | nr::MOVE_MOUNT | nr::FSCONFIG | nr::MOUNT_SETATTR => (reach::MOUNT, 0),
+        nr::UMOUNT2 => (reach::UMOUNT, 0),
+        nr::PIVOT_ROOT => (reach::PIVOT_ROOT, 0),
+        nr::INIT_MODULE | nr::FINIT_MODULE => (reach::LOAD, LOADING_MODULE),
+        nr::KEXEC_LOAD | nr::KEXEC_FILE_LOAD => (reach::LOAD, LOADING_KEXEC_IMAGE),
+        nr::DELETE_MODULE => (reach::CAPABILITY, cap::SYS_MODULE),
+        nr::REBOOT => (reach::CAPABILITY, cap::SYS_BOOT),
+        nr::ACCT => (reach::CAPABILITY, cap::SYS_PACCT),
+        nr::IOPL | nr::IOPERM => (reach::CAPABILITY, cap::SYS_RAWIO),
+        nr::PTRACE if !matches!(a, PTRACE_TRACEME | PTRACE_ATTACH | PTRACE_SEIZE) => return None,
+        nr::PTRACE | nr::PROCESS_VM_READV | nr::PROCESS_VM_WRITEV => (reach::PTRACE, 0),
+        nr::SETTIMEOFDAY | nr::CLOCK_SETTIME | nr::SWAPON | nr::SWAPOFF => machine,
+        // Both begin with what is to be changed; 0 asks only.
+        nr::ADJTIMEX if asks(a) => return None,
+        nr::CLOCK_ADJTIME if asks(b) => return None,
+        nr::ADJTIMEX | nr::CLOCK_ADJTIME => machine,
+        nr::SETHOSTNAME | nr::SETDOMAINNAME if !names_the_machine() => return None,
+        nr::SETHOSTNAME | nr::SETDOMAINNAME => machine,
+        nr::SYSLOG if !changes_log(a as u32) => return None,
+        nr::SYSLOG => machine,
+        nr::QUOTACTL if !changes_quotas(a as u32 >> 8) => return None,
+        nr::QUOTACTL_FD if !changes_quotas(b as u32 >> 8) => return None,
+        nr::QUOTACTL | nr::QUOTACTL_FD => machine,
+        nr::ADD_KEY | nr::REQUEST_KEY | nr::KEYCTL => (reach::KEY, 0),
+        nr::SHMGET | nr::SEMGET | nr::MSGGET => (reach::IPC, ret as u32),
+        nr::SHMAT => (reach::IPC, a as u32),
+        nr::SETUID | nr::SETGID => (reach::IDENTITY, a as u32),
+        nr::SETREUID | nr::SETREGID | nr::SETRESUID | nr::SETRESGID => (reach::IDENTITY, b as u32),
+        // SAFETY: the helper checks the address; `struct clone_args` begins with
+        // the flags.
+        nr::CLONE3
+            if unsafe { bpf_probe_read_user(a as *const u64) }.unwrap_or(0) & CLONE_NEWUSER
+                == 0 =>
+        {
+            return None;
+        }
+        nr::CLONE | nr::UNSHARE if a & CLONE_NEWUSER == 0 => return None,
+        // The child returns from the call as well.
+        nr::CLONE | nr::CLONE3 if ret == 0 => return None,
+        nr::CLONE | nr::CLONE3 | nr::UNSHARE => (reach::USER_NAMESPACE, 0),
+        _ => return None,
+    })
+}
+
+/// Whether a `struct timex` changes nothing.
+#[inline(always)]
+fn asks(timex: u64) -> bool {
+    // SAFETY: the helper checks the address.
+    unsafe { bpf_probe_read_user(timex as *const u32) }.unwrap_or(1) == 0
+}
+
+/// The process that was reached, unless it is the job's own.
+#[inline(always)]
+fn other_process(job: u64, number: u64, [a, _]: [u64; 2]) -> Option<u32> {
+    let task = scope::task();
+    if number != nr::PTRACE {
+        // The number is one of the task's own namespace. In another than the
+        // first it can only be one that was started there.
+        let pids = peek_ptr(peek_ptr(task, &OFF_TASK_NSPROXY), &OFF_NSPROXY_PID);
+        let own = scope::label(a as u32).is_some_and(|label| label.job == job);
+        return (!own && peek::<u32>(pids, &OFF_PIDNS_LEVEL) == 0).then_some(a as u32);
+    }
+    let other = if a == PTRACE_TRACEME {
+        peek_ptr(task, &OFF_TASK_PARENT)
+    } else {
+        // The one that was attached last is the first.
+        peek_ptr(task, &OFF_TASK_PTRACED).wrapping_sub(offset(&OFF_TASK_PTRACE_ENTRY))
+    };
+    (!is_own(job, other)).then(|| Reach::process(reach::PTRACE, 0, other).pid)
+}
+
+/// Codes of signals that a process sends (`include/uapi/asm-generic/siginfo.h`).
+mod code {
+    pub const USER: i32 = 0;
+    pub const QUEUE: i32 = -1;
+    pub const TKILL: i32 = -6;
+}
+
+/// Where `si_code` lies in `struct kernel_siginfo`, in bytes.
+static SI_CODE: u64 = 8;
+
+/// `signal_generate(sig, info, task, group, result)`: in the sender's context,
+/// while there is still somebody to be reached.
+#[btf_tracepoint(function = "signal_generate")]
+pub fn signal_sent(ctx: BtfTracePointContext) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
+    let (signal, info, task): (u32, u64, Ptr) = (ctx.arg(0), ctx.arg(1), ctx.arg(2));
+    // `SEND_SIG_NOINFO` is from a process, `SEND_SIG_PRIV` from the kernel
+    // (include/linux/sched/signal.h). Timers and sockets send while anybody runs.
+    let by_process = match info {
+        0 => true,
+        1 => false,
+        _ => match peek::<i32>(info as Ptr, &SI_CODE) {
+            code::USER | code::QUEUE | code::TKILL => true,
+            // A code of the sender's own choice.
+            code if code < 0 => matches!(
+                call().number,
+                nr::RT_SIGQUEUEINFO | nr::RT_TGSIGQUEUEINFO | nr::PIDFD_SEND_SIGNAL
+            ),
+            _ => false,
+        },
+    };
+    if by_process && !is_own(job, task) {
+        reached(job, Reach::process(reach::SIGNAL, signal, task), false);
+    }
+    0
+}

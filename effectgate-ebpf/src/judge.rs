@@ -1,0 +1,465 @@
+//! An effect against its job's policy, by the tables that user space compiled
+//! from it. The same questions in the same order as `effectgate-core`'s `judge`
+//! asks them; user space judges every record again and says where the two differ.
+
+use aya_ebpf::{helpers::generated::bpf_send_signal, macros::map, maps::HashMap};
+use effectgate_common::{
+    maps::{FileKey, Host, Terminal, asks, meant, mode, right},
+    wire::{decision, obj, op},
+};
+
+use crate::{
+    kernel::{
+        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV,
+        OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV, OFF_SB_MAGIC,
+        OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
+    },
+    object::{self, Path},
+    overlay::{self, OVERLAYFS},
+    scope,
+    verifier::veiled,
+    walk,
+};
+
+/// Files that mean something to a job beside where they lie: bits of `meant`.
+#[map]
+static FILES: HashMap<FileKey, u32> = HashMap::with_max_entries(65536, 0);
+
+/// Jobs' own terminals.
+#[map]
+static TERMINALS: HashMap<Terminal, u8> = HashMap::with_max_entries(4096, 0);
+
+/// Addresses that jobs may reach.
+#[map]
+static HOSTS: HashMap<Host, u8> = HashMap::with_max_entries(65536, 0);
+
+/// What a judgement found; the rest of a record repeats it.
+#[derive(Clone, Copy)]
+pub struct Found {
+    /// The nearest root; 0 for none.
+    pub root: u32,
+    /// Bits of `wire::obj`.
+    pub flags: u32,
+    /// One of `wire::decision`, as in a job that is only observed.
+    pub finding: u32,
+}
+
+impl Found {
+    /// In one word: what a function that the verifier meets alone can return.
+    #[inline(always)]
+    fn pack(self) -> u64 {
+        u64::from(self.root) | u64::from(self.flags) << 32 | u64::from(self.finding) << 56
+    }
+
+    #[inline(always)]
+    fn unpack(word: u64) -> Found {
+        Found {
+            root: word as u32,
+            flags: (word >> 32) as u32 & 0xff_ffff,
+            finding: (word >> 56) as u32,
+        }
+    }
+}
+
+/// `S_IFMT`, `S_IFCHR`, `S_IFBLK`, include/uapi/linux/stat.h.
+const TYPE_MASK: u32 = 0o170_000;
+const CHARACTER_DEVICE: u32 = 0o020_000;
+const BLOCK_DEVICE: u32 = 0o060_000;
+/// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
+const PROC: u64 = 0x9fa0;
+
+/// A node that does not exist yet: `mode << 32 | dev`, 0 for one that does.
+pub type Node = u64;
+pub const EXISTS: Node = 0;
+
+#[derive(Clone, Copy)]
+struct Object {
+    job: u64,
+    ino: u64,
+    magic: u64,
+    dev: u32,
+    mode: u32,
+    rdev: u32,
+    internal: bool,
+}
+
+/// Judges one file, directory or entry. Out of line: the verifier is to meet
+/// it a few times, not once a hook.
+#[inline(always)]
+pub fn file(job: u64, path: Path, op: u16, node: Node) -> Found {
+    let op = veiled(u64::from(op)) as u16;
+    Found::unpack(veiled(judge_file(job, path.mnt, path.dentry, op, node)))
+}
+
+#[inline(never)]
+fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
+    let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
+    let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
+    let mode = u32::from(peek::<u16>(inode, &OFF_INODE_MODE));
+    let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
+    let magic = peek(sb, &OFF_SB_MAGIC);
+    if magic == OVERLAYFS {
+        overlay::meet(sb);
+    }
+    let object = Object {
+        job,
+        ino: peek(inode, &OFF_INODE_INO),
+        magic,
+        dev: peek(sb, &OFF_SB_DEV),
+        mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
+        rdev: if node == EXISTS { rdev } else { node as u32 },
+        internal: object::is_internal(mnt, sb),
+    };
+    let own_proc = object.magic == PROC && is_of_caller(inode);
+    let root = walk::root(dentry, job);
+    let mut flags = if root.known { 0 } else { obj::UNKNOWN };
+    if own_proc {
+        flags |= obj::OWN_PROC;
+    }
+    let asks = asks(job);
+    let finding = if asks == asks::NOT_JUDGED {
+        decision::NONE
+    } else {
+        match op {
+            op::NOTHING => decision::NONE,
+            op::OPEN_READ => read(&object, root, own_proc, asks),
+            op::MAP_EXEC => map_exec(&object, root, asks),
+            _ => write(&object, root, own_proc, op),
+        }
+    };
+    Found { root: root.id, flags, finding }.pack()
+}
+
+/// Whether an inode of a `/proc` is about the calling process, whatever number
+/// that `/proc` knows it by, or one of its threads.
+#[inline(always)]
+fn is_of_caller(inode: Ptr) -> bool {
+    let proc_inode = inode.wrapping_sub(offset(&OFF_PROC_INODE_VFS));
+    let pid = peek_ptr(proc_inode, &OFF_PROC_INODE_PID);
+    // The first of each: of the thread that has this id.
+    let link = peek_ptr(pid, &OFF_PID_TASKS);
+    let task = link.wrapping_sub(offset(&OFF_TASK_PID_LINKS));
+    !pid.is_null() && !link.is_null() && peek::<u32>(task, &OFF_TASK_TGID) == scope::pid()
+}
+
+/// Where a file lies, not judged.
+#[inline(always)]
+pub fn place(job: u64, path: Path) -> Found {
+    file(job, path, op::NOTHING, EXISTS)
+}
+
+/// What the job's policy asks about.
+#[inline(always)]
+fn asks(job: u64) -> u32 {
+    match scope::JOBS.get_ptr(job) {
+        // SAFETY: one word, written before the job starts.
+        Some(rules) => unsafe { (*rules).asks },
+        None => asks::NOT_JUDGED,
+    }
+}
+
+#[inline(always)]
+fn is_device(object: &Object) -> bool {
+    let kind = object.mode & TYPE_MASK;
+    (kind == CHARACTER_DEVICE || kind == BLOCK_DEVICE) && object.rdev != 0
+}
+
+/// A device is what its number says, wherever its node lies: one below a root
+/// still leads out of it.
+#[inline(always)]
+fn write(object: &Object, root: walk::Root, own_proc: bool, op: u16) -> u32 {
+    let through = matches!(op, op::OPEN_WRITE | op::TRUNCATE | op::WRITE | op::IOCTL);
+    let leads_out = is_device(object) && (through || op == op::CREATE);
+    if !leads_out && root.rights & right::WRITE != 0 {
+        return decision::WITHIN;
+    }
+    let own = object.internal
+        || through && (own_proc || stands_for_nothing(object, meant::STREAM_WRITE, WRITE_DEVICES));
+    match () {
+        () if own => decision::WITHIN,
+        () if leads_out || root.known => decision::OUTSIDE,
+        () => decision::UNKNOWN,
+    }
+}
+
+#[inline(always)]
+fn read(object: &Object, root: walk::Root, own_proc: bool, asks: u32) -> u32 {
+    if asks & asks::READS == 0 || object.internal {
+        return decision::WITHIN;
+    }
+    let own = || own_proc || stands_for_nothing(object, meant::STREAM_READ, READ_DEVICES);
+    if is_device(object) {
+        return if own() { decision::WITHIN } else { decision::OUTSIDE };
+    }
+    if root.rights & right::READ != 0 {
+        // Below a root that only a profile names, credentials are refused by
+        // their paths: for user space to say.
+        return if root.rights & right::NAMED != 0 { decision::WITHIN } else { decision::NONE };
+    }
+    // A program that may run may also be read.
+    if own() || meant(object) & meant::PROGRAM != 0 {
+        return decision::WITHIN;
+    }
+    if root.known { decision::OUTSIDE } else { decision::UNKNOWN }
+}
+
+/// What the job wrote is code only below an exec root.
+#[inline(always)]
+fn map_exec(object: &Object, root: walk::Root, asks: u32) -> u32 {
+    let written = root.rights & (right::WRITE | right::EXEC) == right::WRITE;
+    if asks & asks::PROGRAMS == 0 || object.internal || !written {
+        return decision::WITHIN;
+    }
+    decision::OUTSIDE
+}
+
+/// What a program's file makes of running it.
+#[inline(always)]
+pub fn program(job: u64, path: Path) -> Found {
+    Found::unpack(veiled(judge_program(job, path.dentry)))
+}
+
+#[inline(never)]
+fn judge_program(job: u64, dentry: Ptr) -> u64 {
+    let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
+    let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    let root = walk::root(dentry, job);
+    let flags = if root.known { 0 } else { obj::UNKNOWN };
+    let asks = asks(job);
+    let finding = if asks == asks::NOT_JUDGED {
+        decision::NONE
+    } else if asks & asks::PROGRAMS == 0 {
+        decision::WITHIN
+    } else {
+        let listed = if root.rights & right::WRITE == 0 { file_meant(&key) } else { 0 };
+        match () {
+            () if listed & meant::ARGUMENTS != 0 => decision::NONE,
+            () if listed & meant::PROGRAM != 0 => decision::WITHIN,
+            // Its name and arguments can still make it a package manager's.
+            () if root.rights & right::EXEC != 0 => decision::NONE,
+            () if root.known => decision::OUTSIDE,
+            () => decision::UNKNOWN,
+        }
+    };
+    Found { root: root.id, flags, finding }.pack()
+}
+
+#[inline(always)]
+fn meant(object: &Object) -> u32 {
+    let key = FileKey { job: object.job, ino: object.ino, dev: object.dev, reserved: 0 };
+    file_meant(&key)
+}
+
+#[inline(always)]
+fn file_meant(key: &FileKey) -> u32 {
+    // SAFETY: one word, written before the job starts.
+    unsafe { FILES.get(key) }.copied().unwrap_or(0)
+}
+
+/// Minor numbers of major 1 (Documentation/admin-guide/devices.txt), a bit each:
+/// null, zero, full; to be read also random, urandom.
+const WRITE_DEVICES: u32 = 1 << 3 | 1 << 5 | 1 << 7;
+const READ_DEVICES: u32 = WRITE_DEVICES | 1 << 8 | 1 << 9;
+
+/// A stream that the job was handed in this direction, a device that holds
+/// nothing, its own terminal.
+#[inline(always)]
+fn stands_for_nothing(object: &Object, stream: u32, devices: u32) -> bool {
+    if object.ino != 0 && meant(object) & stream != 0 {
+        return true;
+    }
+    if object.mode & TYPE_MASK != CHARACTER_DEVICE {
+        return false;
+    }
+    let (major, minor) = (object.rdev >> 20, object.rdev & 0xf_ffff);
+    if major == 1 && minor < 32 && devices >> minor & 1 != 0 || major == 5 && minor == 0 {
+        return true;
+    }
+    TERMINALS.get_ptr(Terminal { job: object.job, rdev: object.rdev, reserved: 0 }).is_some()
+}
+
+/// An address that a job binds, connects or sends to.
+#[derive(Clone, Copy)]
+pub struct Address {
+    /// In four words as they stand in memory; IPv4 as IPv4-mapped IPv6.
+    pub words: [u32; 4],
+    /// Host byte order.
+    pub port: u32,
+    /// `IPPROTO_…`
+    pub protocol: u32,
+    /// The socket that answers there was made inside the job.
+    pub own: bool,
+}
+
+/// `IPPROTO_UDP`.
+const UDP: u32 = 17;
+
+impl Address {
+    #[inline(always)]
+    pub fn is_ipv4(&self) -> bool {
+        self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
+    }
+
+    #[inline(always)]
+    pub fn is_loopback(&self) -> bool {
+        let [a, b, c, d] = self.words;
+        if self.is_ipv4() {
+            return d & 0xff == 127;
+        }
+        a | b | c == 0 && d == 1u32.to_be()
+    }
+
+    #[inline(always)]
+    pub fn is_unspecified(&self) -> bool {
+        let [a, b, c, d] = self.words;
+        d == 0 && (self.is_ipv4() || a | b | c == 0)
+    }
+
+    /// What is sent there is for every socket that is bound to its port.
+    #[inline(always)]
+    pub fn is_broadcast(&self) -> bool {
+        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
+    }
+
+    /// The four keys are all that a list of hosts can say of it.
+    #[inline(always)]
+    fn is_listed(&self, job: u64) -> bool {
+        // SAFETY: sixteen bytes either way.
+        let addr: [u8; 16] = unsafe { core::mem::transmute(self.words) };
+        let has = |port, protocol| HOSTS.get_ptr(Host { job, addr, port, protocol }).is_some();
+        has(self.port, self.protocol) || has(0, self.protocol) || has(self.port, 0) || has(0, 0)
+    }
+}
+
+/// Judges what a socket does at an address.
+#[inline(always)]
+pub fn address(job: u64, op: u16, address: &Address) -> u32 {
+    if !judges(job) {
+        return decision::NONE;
+    }
+    let own = if op == op::BIND {
+        address.is_loopback()
+    } else {
+        // How resolvers ask which source address they would have: nothing is
+        // sent, and nothing can listen there.
+        let probe = op == op::CONNECT && address.protocol == UDP && address.port == 0;
+        (address.own || probe) && (address.is_loopback() || address.is_unspecified())
+    };
+    if own || address.is_listed(job) { decision::WITHIN } else { decision::OUTSIDE }
+}
+
+/// Whether the job is kept from addresses that its policy does not list: the
+/// network is cut off in every mode that does more than to observe.
+#[inline(always)]
+pub fn cuts_off(job: u64) -> bool {
+    mode(job) != mode::OBSERVE
+}
+
+/// Whether a Unix socket's file is listed.
+#[inline(always)]
+pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
+    let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
+    let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
+    let key =
+        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    match () {
+        () if asks(job) == asks::NOT_JUDGED => decision::NONE,
+        () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,
+        () => decision::OUTSIDE,
+    }
+}
+
+/// What is done about a finding in the job's mode. `denies`: whether the caller
+/// can keep the effect from happening.
+#[inline(always)]
+pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
+    veiled(u64::from(settled(job, finding, denies))) as u32
+}
+
+#[inline(always)]
+fn settled(job: u64, finding: u32, denies: bool) -> u32 {
+    if finding != decision::OUTSIDE && finding != decision::UNKNOWN {
+        return finding;
+    }
+    match mode(job) {
+        mode::ENFORCE if denies => decision::DENIED,
+        mode::KILL if finding == decision::OUTSIDE => {
+            // SAFETY: a number.
+            unsafe { bpf_send_signal(SIGKILL) };
+            decision::KILLED
+        }
+        _ => finding,
+    }
+}
+
+/// Whether a finding will be denied by a hook that can, and nothing done yet.
+#[inline(always)]
+pub fn denied(job: u64, finding: u32) -> bool {
+    let outside = finding == decision::OUTSIDE || finding == decision::UNKNOWN;
+    outside && mode(job) == mode::ENFORCE
+}
+
+/// What is done about effects outside the job's policy.
+#[inline(always)]
+pub fn mode(job: u64) -> u32 {
+    match scope::JOBS.get_ptr(job) {
+        // SAFETY: one word, written before the job starts.
+        Some(rules) => unsafe { (*rules).mode },
+        None => mode::OBSERVE,
+    }
+}
+
+const SIGKILL: u32 = 9;
+const EPERM: i32 = 1;
+
+/// What a hook that `denies` returns for a decision. What could not be reported
+/// is denied as well, where the policy says so.
+#[inline(always)]
+pub fn answer(job: u64, decision: u32, sent: bool, denies: bool) -> i32 {
+    let unreported = !sent && denies && denies_on_loss(job);
+    if decision == decision::DENIED || unreported { -EPERM } else { 0 }
+}
+
+/// Whether effects of this job are judged: the canary's are not.
+#[inline(always)]
+pub fn judges(job: u64) -> bool {
+    asks(job) != asks::NOT_JUDGED
+}
+
+/// Whether the job's policy asks which programs run.
+#[inline(always)]
+pub fn asks_programs(job: u64) -> bool {
+    asks(job) & asks::PROGRAMS != 0
+}
+
+/// Whether, in this mode, what cannot be reported is to be denied.
+#[inline(always)]
+fn denies_on_loss(job: u64) -> bool {
+    match scope::JOBS.get_ptr(job) {
+        // SAFETY: words that are written before the job starts.
+        Some(rules) => unsafe {
+            (*rules).mode == mode::ENFORCE
+                && (*rules).asks != asks::NOT_JUDGED
+                && (*rules).asks & asks::DENY_ON_LOSS != 0
+        },
+        None => false,
+    }
+}
+
+/// The more serious of two findings.
+#[inline(always)]
+pub fn worse(one: u32, other: u32) -> u32 {
+    if rank(one) >= rank(other) { one } else { other }
+}
+
+#[inline(always)]
+fn rank(finding: u32) -> u32 {
+    match finding {
+        decision::OUTSIDE => 3,
+        decision::UNKNOWN => 2,
+        decision::NONE => 1,
+        _ => 0,
+    }
+}
