@@ -14,8 +14,8 @@ use crate::{
     judge::{self, Found},
     kernel::{
         OFF_DENTRY_HASH_PPREV, OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
-        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_FLAGS, OFF_SB_MAGIC, OFF_VFSMOUNT_FLAGS, Ptr, follow,
-        peek, read,
+        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_SB_DEV, OFF_SB_FLAGS, OFF_SB_MAGIC,
+        OFF_VFSMOUNT_FLAGS, Ptr, follow, peek, read,
     },
     walk,
 };

@@ -10,9 +10,9 @@ use effectgate_common::{
 use crate::{
     descriptor, emit, judge,
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE, OFF_FILE_MODE,
-        OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE, OFF_SB_DEV, OFF_SB_MAGIC,
-        OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
+        OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE,
+        OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE,
+        OFF_SB_DEV, OFF_SB_MAGIC, OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
     },
     object::{self, Path, Place},
     overlay::{self, OVERLAYFS},

@@ -61,6 +61,7 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
     Lsm,
+    Fentry,
     #[value(name = "tracepoint")]
     TracePoint,
 }
@@ -69,6 +70,7 @@ impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Lsm => "lsm",
+            Self::Fentry => "fentry",
             Self::TracePoint => "tracepoint",
         })
     }

@@ -101,8 +101,8 @@ impl<'a> Btf<'a> {
             (ty.kind == FUNC && self.name(ty.name) == function.as_bytes()).then_some(ty)
         };
         let found = self.starts.iter().find_map(named);
-        let prototype =
-            self.get(found.with_context(|| format!("no function {function} in BTF"))?.size_or_type)?;
+        let prototype = self
+            .get(found.with_context(|| format!("no function {function} in BTF"))?.size_or_type)?;
         for index in 0..prototype.members {
             let name = word(self.types, prototype.start + 12 + index * 8)?;
             if self.name(name) == parameter.as_bytes() {

@@ -48,9 +48,8 @@ pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) ->
 pub fn offsets(bytes: &[u8]) -> Result<Vec<(&'static str, u64)>> {
     let btf = btf::Btf::parse(bytes).with_context(|| format!("cannot parse {BTF}"))?;
     let offsets = OFFSETS.iter().map(|one| Ok((one.symbol, btf.offset(one.ty, one.member)?)));
-    let optional = OPTIONAL
-        .iter()
-        .map(|one| Ok((one.symbol, btf.offset(one.ty, one.member).unwrap_or(0))));
+    let optional =
+        OPTIONAL.iter().map(|one| Ok((one.symbol, btf.offset(one.ty, one.member).unwrap_or(0))));
     let parameters =
         PARAMETERS.iter().map(|one| Ok((one.symbol, btf.parameter(one.ty, one.member)?)));
     offsets.chain(optional).chain(parameters).collect()

@@ -2,8 +2,8 @@
 
 use std::io::PipeWriter;
 
-use effectgate_tests::manifest::Manifest;
 use effectgate_tests::gate::Running;
+use effectgate_tests::manifest::Manifest;
 use effectgate_tests::{Gate, Outcome, Scene, gate, record};
 
 use super::manifest::{scene, text};
@@ -34,16 +34,14 @@ fn notice(outcome: &Outcome) -> &serde_json::Value {
 fn outside_then_wait(gate: Gate, scene: &Scene) -> (Running, PipeWriter) {
     let (gate, held) = silent(gate);
     let outside = text(&scene.outside().join("new"));
-    let running =
-        gate.start_trigger(["sequence", "create", &outside, ",", "after-line", "true"]);
+    let running = gate.start_trigger(["sequence", "create", &outside, ",", "after-line", "true"]);
     (running, held)
 }
 
 #[test]
 fn a_violation_ends_the_job() {
     let scene = Scene::new();
-    let (running, _held) =
-        outside_then_wait(Gate::new(&scene).option(["--mode", "kill"]), &scene);
+    let (running, _held) = outside_then_wait(Gate::new(&scene).option(["--mode", "kill"]), &scene);
     let outcome = running.end();
     outcome.assert_fail();
     assert!(killed_by_signal(&outcome), "{}", outcome.story());
