@@ -32,7 +32,6 @@ pub struct Job {
     /// Seconds after the launch at which it is stopped.
     pub bound: Option<u64>,
     pub launched: Option<u64>,
-    pub mode: Mode,
     /// Its policy has it killed when records are lost.
     pub kills_on_loss: bool,
     /// It was killed for what its policy says.

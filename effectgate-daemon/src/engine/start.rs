@@ -89,7 +89,6 @@ impl Work {
                 failed: None,
                 bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
                 launched: None,
-                mode: spec.mode,
                 kills_on_loss: spec
                     .policy
                     .agent
