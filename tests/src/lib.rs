@@ -10,6 +10,7 @@
 //! | `EFFECTGATE_TEST_VM` | set in a virtual machine: less work is done |
 //! | `EFFECTGATE_TEST_WAY` | how cases are watched: each by a `run`, the default, or as jobs of one `daemon` |
 
+pub mod attached;
 pub mod cgroup;
 pub mod daemon;
 pub mod gate;

@@ -4,6 +4,7 @@
 mod bench;
 mod build;
 mod demo;
+mod evasions;
 mod repo;
 mod run;
 mod schema;
@@ -32,6 +33,8 @@ enum Command {
     Build,
     /// Run the kernel tests on the pinned kernels, in virtual machines
     Vm(vm::Args),
+    /// Play every evasion on the pinned kernels, and write down what came of it
+    Evasions(evasions::Args),
     /// Run every check and every test, and say what could not be tested
     Test(test::Args),
     /// Generate the documents that derive from code
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Setup(args) => setup::main(&args).map(|()| true),
         Command::Build => build::main().map(|()| true),
         Command::Vm(args) => vm::main(&args),
+        Command::Evasions(args) => evasions::main(&args),
         Command::Test(args) => test::main(&args),
         Command::Schema(args) => schema::main(&args).map(|()| true),
         Command::Demo => demo::main().map(|()| true),

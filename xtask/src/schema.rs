@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use effectgate_common::hooks::{Attach, HOOKS, Hook, On, Serves, Sock, SockAddr};
 use effectgate_core::rules;
 
+use crate::evasions;
 use crate::repo::Repo;
 use crate::run::run;
 
@@ -18,13 +19,16 @@ pub struct Args {
 }
 
 /// Every generated document: its path in the repository and its content.
-fn documents() -> Vec<(String, String)> {
-    let mut documents =
-        vec![("docs/hooks.md".to_owned(), hooks()), ("docs/rules.md".to_owned(), all_rules())];
+fn documents(repo: &Repo) -> Result<Vec<(String, String)>> {
+    let mut documents = vec![
+        ("docs/hooks.md".to_owned(), hooks()),
+        ("docs/rules.md".to_owned(), all_rules()),
+        (evasions::DOCUMENT.to_owned(), evasions::Table::of(repo)?.document()),
+    ];
     for (name, schema) in effectgate_core::schema::documents() {
         documents.push((format!("policies/schema/{name}.schema.json"), format!("{schema:#}\n")));
     }
-    documents
+    Ok(documents)
 }
 
 /// `cargo xtask schema`
@@ -35,7 +39,8 @@ pub fn main(args: &Args) -> Result<()> {
 
 /// Fails when a document is not what the code says.
 pub fn check(repo: &Repo) -> Result<()> {
-    for (path, expected) in documents() {
+    evasions::Table::of(repo)?.complete()?;
+    for (path, expected) in documents(repo)? {
         let found = fs::read_to_string(repo.root.join(&path)).unwrap_or_default();
         if found != expected {
             let line = first_difference(&found, &expected);
@@ -49,7 +54,7 @@ pub fn check(repo: &Repo) -> Result<()> {
 }
 
 fn write(repo: &Repo) -> Result<()> {
-    for (path, content) in documents() {
+    for (path, content) in documents(repo)? {
         let file = repo.root.join(&path);
         let parent = file.parent().context("a document has no directory")?;
         fs::create_dir_all(parent)

@@ -27,7 +27,7 @@ use serde::Deserialize;
 
 use crate::repo::Repo;
 use crate::setup::{self, Need};
-use crate::{build, run};
+use crate::{build, evasions, run};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -81,8 +81,9 @@ pub use report::number_before;
 pub use verified::{Snapshot, here as verified_here};
 
 /// The test binaries that run in the machines: the single effects, real work
-/// under `run`, the profiles with their tools, and bad input.
-const TESTS: [&str; 4] = ["kernel", "real", "profiles", "storm"];
+/// under `run`, the profiles with their tools, bad input, and attempts to get
+/// around it all.
+const TESTS: [&str; 5] = ["kernel", "real", "profiles", "storm", evasions::BINARY];
 
 /// What to run, on which kernels.
 #[derive(Debug)]
@@ -91,10 +92,26 @@ pub struct Plan {
     backends: Vec<Backend>,
     tests: Vec<String>,
     bless: bool,
+    /// Nothing but the evasions, whatever the committed table says of them.
+    evasions: bool,
     limits: qemu::Limits,
 }
 
 impl Plan {
+    /// The evasions, to write down what comes of them.
+    pub fn evasions(kernels: &[String], backends: &[Backend], attempts: &[String]) -> Self {
+        Self {
+            kernels: kernels.to_vec(),
+            backends: match backends {
+                [] => Backend::value_variants().to_vec(),
+                some => some.to_vec(),
+            },
+            tests: attempts.to_vec(),
+            evasions: true,
+            ..Self::everything()
+        }
+    }
+
     /// Every test, on every pinned kernel, with every backend.
     pub fn everything() -> Self {
         Self {
@@ -102,6 +119,7 @@ impl Plan {
             backends: Backend::value_variants().to_vec(),
             tests: Vec::new(),
             bless: false,
+            evasions: false,
             limits: qemu::Limits {
                 silence: Duration::from_secs(120),
                 total: Duration::from_secs(20 * 60),
@@ -142,6 +160,7 @@ pub fn main(args: &Args) -> Result<bool> {
         },
         tests: args.tests.clone(),
         bless: args.bless,
+        evasions: false,
         limits: qemu::Limits {
             silence: Duration::from_secs(args.hang),
             total: Duration::from_secs(args.bound * 60),
@@ -170,7 +189,12 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     };
     let guest = guest::Guest {
         programs,
-        tests: if plan.bless { Vec::new() } else { TESTS.map(str::to_owned).to_vec() },
+        tests: match (plan.bless, plan.evasions) {
+            (true, _) => Vec::new(),
+            (_, true) => vec![evasions::BINARY.to_owned()],
+            _ => TESTS.map(str::to_owned).to_vec(),
+        },
+        accepts: plan.evasions,
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
         // Who asks for some tests waits for nothing else.

@@ -36,6 +36,9 @@ pub struct Guest {
     pub filters: Vec<String>,
     /// What the benchmark program is told, run by run, before the tests.
     pub measures: Vec<String>,
+    /// Whether the evasions may come out otherwise than the committed table
+    /// says.
+    pub accepts: bool,
 }
 
 impl Guest {
@@ -79,10 +82,11 @@ impl Guest {
     fn plan(&self) -> String {
         let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
         let mut plan = format!(
-            "backends='{}'\nbinaries='{}'\nmeasures='{}'\nset --",
+            "backends='{}'\nbinaries='{}'\nmeasures='{}'\naccepts={}\nset --",
             backends.join(" "),
             self.tests.join(" "),
-            self.measures.join(" ")
+            self.measures.join(" "),
+            u8::from(self.accepts)
         );
         for filter in &self.filters {
             let _ = write!(plan, " '{}'", filter.replace('\'', r"'\''"));
@@ -203,8 +207,10 @@ mod tests {
             backends: vec![Backend::Lsm, Backend::TracePoint],
             filters: vec!["file_".into(), "it's".into()],
             measures: vec!["verified".into()],
+            accepts: false,
         };
         let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\nmeasures='verified'\n\
+                        accepts=0\n\
                         set -- 'file_' 'it'\\''s'\n";
         assert_eq!(guest.plan(), expected);
     }

@@ -34,6 +34,8 @@ pub struct Report {
     pub text: Vec<String>,
     /// What the verifier went through.
     pub verified: Vec<Verified>,
+    /// Lines for the table of evasions.
+    pub evasions: Vec<String>,
     pub done: bool,
     /// The test binary that has begun and not ended, after its backend.
     run: Option<String>,
@@ -90,6 +92,7 @@ impl Report {
             "measured" if !rest.ends_with(" 0") => {
                 self.faults.push(format!("the benchmark failed: {rest}"));
             }
+            "result" => self.evasions.push(rest.to_owned()),
             "done" => self.done = true,
             _ => {}
         }

@@ -13,6 +13,7 @@ use super::qemu::{self, Clock, End, Limits, Machine, Port};
 use super::report::{Outcome, Report, Status};
 use super::verified::{Snapshot, Verified};
 use super::{Count, cpio};
+use crate::evasions;
 use crate::repo::Repo;
 
 /// How much of the console is shown when a machine did not end well.
@@ -53,6 +54,7 @@ pub fn run(
     if let Some(snapshot) = committed {
         report.faults.extend(snapshot.faults(&kernel.name, &report.verified));
     }
+    evasions::keep(repo, &kernel.name, &report.evasions)?;
     let failed = report.count(&Status::Failed) + report.count(&Status::Unknown);
     let count = Count {
         passed: report.count(&Status::Ok),

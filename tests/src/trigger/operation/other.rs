@@ -144,11 +144,16 @@ pub(super) fn exists(path: &std::ffi::CStr) -> bool {
 }
 
 /// `FILE NUMBER`: lives outside the job to be reached for: has a byte in its
-/// memory, whose address it prints, and a file open under this number.
+/// memory, whose address it prints, and a file open under this number. To each
+/// line it answers with the byte.
 pub(super) fn victim(args: &Args) -> io::Result<()> {
     keep(open(args.c(0)?, libc::O_RDWR)?, args.number(1)?)?;
-    let byte = Box::leak(Box::new(b'x'));
-    println!("{}", std::ptr::from_mut(byte).expose_provenance());
+    let byte = std::ptr::from_mut(Box::leak(Box::new(b'x')));
+    println!("{}", byte.expose_provenance());
     // Until it is killed, or whoever started it is gone.
-    io::stdin().read_line(&mut String::new()).map(drop)
+    while io::stdin().read_line(&mut String::new())? > 0 {
+        // SAFETY: it is never freed; who writes to it from outside writes a byte.
+        println!("{}", char::from(unsafe { byte.read_volatile() }));
+    }
+    Ok(())
 }

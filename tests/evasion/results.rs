@@ -1,0 +1,161 @@
+//! What was found, held against what a row says and against the table that is
+//! committed, and told to whoever writes the document.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+
+use effectgate_tests::gate;
+
+use crate::row::{Harm, Row, Want};
+use crate::watch;
+
+/// The committed table: group, name, kernel, backend, mode, result.
+const TABLE: &str = include_str!("results.tsv");
+
+/// What came of an attempt.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Found {
+    /// Not even unwatched: the error's number.
+    Impossible(i32),
+    /// A violation about the right object, which was denied.
+    Denied { harm: bool },
+    /// A violation about the right object.
+    Seen { harm: bool },
+    /// A violation, but about something else alone.
+    Misnamed { harm: bool },
+    /// The verdict says that it is not known.
+    Open { harm: bool },
+    /// The observer is gone, and there is no verdict.
+    NoVerdict { harm: bool },
+    /// It did no harm, and is recorded.
+    Recorded,
+    /// It did no harm; how its process ended.
+    Passed(i32),
+    /// It did harm, and the verdict says that all is well.
+    Evaded,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::Impossible(number) => write!(f, "not possible here: {}", errno(*number)),
+            Found::Denied { .. } => f.write_str("denied"),
+            Found::Seen { .. } => f.write_str("seen"),
+            Found::Misnamed { .. } => f.write_str("seen, with another object"),
+            Found::Open { .. } => f.write_str("indeterminate"),
+            Found::NoVerdict { .. } => f.write_str("no verdict"),
+            Found::Recorded => f.write_str("harmless, recorded"),
+            Found::Passed(0) => f.write_str("harmless"),
+            Found::Passed(code) => write!(f, "failed: {}", errno(*code)),
+            Found::Evaded => f.write_str("NOT SEEN"),
+        }
+    }
+}
+
+impl Found {
+    fn did_harm(&self) -> bool {
+        match self {
+            Found::Denied { harm }
+            | Found::Seen { harm }
+            | Found::Misnamed { harm }
+            | Found::Open { harm }
+            | Found::NoVerdict { harm } => *harm,
+            Found::Evaded => true,
+            Found::Impossible(_) | Found::Recorded | Found::Passed(_) => false,
+        }
+    }
+
+    fn is(&self, want: Want, denies: bool) -> bool {
+        match want {
+            _ if matches!(self, Found::Impossible(_)) => true,
+            Want::Violation if denies => matches!(self, Found::Denied { harm: false }),
+            Want::Violation | Want::Seen => {
+                matches!(self, Found::Seen { .. } | Found::Denied { .. })
+            }
+            Want::Open => matches!(self, Found::Open { .. } | Found::NoVerdict { .. }),
+            Want::NotPass => {
+                Found::is(self, Want::Open, denies) || Found::is(self, Want::Seen, denies)
+            }
+            Want::Either => {
+                Found::is(self, Want::Pass, denies) || Found::is(self, Want::Open, denies)
+            }
+            Want::Pass => matches!(self, Found::Recorded | Found::Passed(0)),
+        }
+    }
+}
+
+/// Fails where something else was found than is said; tells the result first.
+pub(crate) fn hold(row: &Row, found: &Found, story: &str) {
+    tell(row, found);
+    let denies = watch::enforces() && !gate::on_tracepoints() && gate::backend() == "lsm";
+    let want = if gate::on_tracepoints() { row.tracepoint } else { row.lsm };
+    assert!(*found != Found::Evaded, "EVADED: harm was done, and the verdict is `pass`{story}");
+    assert!(
+        !(denies && found.did_harm() && row.harm != Harm::None),
+        "under `enforce` harm was done: {found}{story}"
+    );
+    assert!(found.is(want, denies), "found {found:?}, where the row says {want:?}{story}");
+    let (major, minor) = gate::kernel();
+    let kernel = format!("{major}.{minor}");
+    let accepts = std::env::var("EFFECTGATE_TEST_ACCEPT").is_ok_and(|value| value == "1");
+    // Kernels that are not pinned are in no table.
+    if accepts || !TABLE.lines().any(|line| line.split('\t').nth(2) == Some(&kernel)) {
+        return;
+    }
+    assert!(
+        TABLE.lines().any(|committed| committed == line(row, found)),
+        "docs/evasions.md says otherwise than {found}: `cargo xtask evasions` writes it{story}"
+    );
+}
+
+fn line(row: &Row, found: &Found) -> String {
+    let (major, minor) = gate::kernel();
+    let mode = if watch::enforces() { "enforce" } else { "observe" };
+    let Row { group, name, .. } = row;
+    format!("{group}\t{name}\t{major}.{minor}\t{}\t{mode}\t{found}", gate::backend())
+}
+
+/// To the file of `EFFECTGATE_TEST_RESULTS`, a line for each row. In a virtual
+/// machine that is the port on which the tests print as well.
+fn tell(row: &Row, found: &Found) {
+    let Some(path) = std::env::var_os("EFFECTGATE_TEST_RESULTS") else { return };
+    let mut file = File::options().append(true).create(true).open(path).expect("open");
+    let line = format!("\n@@effectgate result {}\n", line(row, found));
+    file.write_all(line.as_bytes()).expect("write");
+}
+
+/// The name of an error, as in `errno.h`.
+pub(crate) fn errno(number: i32) -> String {
+    let name = match number {
+        libc::EPERM => "EPERM",
+        libc::ENOENT => "ENOENT",
+        libc::EIO => "EIO",
+        libc::ENXIO => "ENXIO",
+        libc::ENOEXEC => "ENOEXEC",
+        libc::EBADF => "EBADF",
+        libc::EAGAIN => "EAGAIN",
+        libc::EACCES => "EACCES",
+        libc::EFAULT => "EFAULT",
+        libc::ENOTBLK => "ENOTBLK",
+        libc::EBUSY => "EBUSY",
+        libc::EEXIST => "EEXIST",
+        libc::EXDEV => "EXDEV",
+        libc::ENODEV => "ENODEV",
+        libc::EINVAL => "EINVAL",
+        libc::ENOTTY => "ENOTTY",
+        libc::ENOSYS => "ENOSYS",
+        libc::ELOOP => "ELOOP",
+        libc::EOPNOTSUPP => "EOPNOTSUPP",
+        libc::EAFNOSUPPORT => "EAFNOSUPPORT",
+        libc::EPROTONOSUPPORT => "EPROTONOSUPPORT",
+        libc::ENOPROTOOPT => "ENOPROTOOPT",
+        libc::ESRCH => "ESRCH",
+        libc::ENOKEY => "ENOKEY",
+        libc::ECONNREFUSED => "ECONNREFUSED",
+        libc::EBADMSG => "EBADMSG",
+        libc::EKEYREJECTED => "EKEYREJECTED",
+        other => return format!("status {other}"),
+    };
+    name.to_owned()
+}

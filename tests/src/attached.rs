@@ -1,0 +1,94 @@
+//! A job that a daemon watches from outside: its process is started here, with
+//! whatever it is handed, and enters the job's cgroup before it runs.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::cgroup::Cgroup;
+use crate::daemon::Daemon;
+use crate::gate::{self, Outcome};
+use crate::scene::Scene;
+use crate::wait;
+
+/// A command in the scene's root, with an environment of `PATH` alone, and
+/// descriptors under the numbers that it gets them by.
+#[must_use]
+pub fn command<S: AsRef<OsStr>>(
+    program: &Path,
+    words: impl IntoIterator<Item = S>,
+    scene: &Scene,
+    handed: Vec<(OwnedFd, i32)>,
+) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .env_clear()
+        .env("PATH", gate::PATH)
+        .current_dir(scene.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // SAFETY: between fork and exec only system calls are made, on descriptors
+    // that the closure owns.
+    unsafe {
+        command.pre_exec(move || {
+            for (from, to) in &handed {
+                if libc::dup2(from.as_raw_fd(), *to) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
+/// Runs the command as a job under the scene's manifest. Says how the command
+/// ended, and what the daemon said, when it was there to say something.
+///
+/// # Panics
+/// When the job cannot be watched.
+pub fn run(daemon: &Daemon, scene: &Scene, command: &mut Command) -> (ExitStatus, Option<Outcome>) {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
+    let name = format!("attached-{}", JOBS.fetch_add(1, Ordering::Relaxed));
+    let cgroup = Cgroup::new();
+    let id = daemon.start_manifest_job(&name, scene, &cgroup);
+
+    let door = OpenOptions::new()
+        .write(true)
+        .open(cgroup.path().join("cgroup.procs"))
+        .expect("a cgroup that was just made has it");
+    let fd = door.as_raw_fd();
+    // SAFETY: between fork and exec one system call is made, on a descriptor
+    // that is open until the command has started.
+    unsafe {
+        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
+            1 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    let shown = format!("{command:?} as job {id}, {name}");
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    drop(door);
+    let stdout = gate::read(child.stdout.take().expect("piped"));
+    let stderr = gate::read(child.stderr.take().expect("piped"));
+    let ended = wait::exit(&mut child, &shown);
+
+    // What is left of it may hold the pipes, until it is killed here.
+    let finish = daemon.job(&["finish", &id, "--format", "json"]);
+    drop(cgroup);
+    let bytes = |thread: std::thread::JoinHandle<Vec<u8>>| {
+        thread.join().expect("the reader ends with the pipe")
+    };
+    let said = [bytes(stderr), finish.stderr].concat();
+    let evidence = daemon.state().join("jobs").join(name);
+    let stdout = bytes(stdout);
+    let outcome = Outcome::of_job(shown, ended, finish.status, stdout, &said, evidence);
+    (ended, outcome.has_verdict().then_some(outcome))
+}
