@@ -12,6 +12,7 @@
 mod always;
 mod case;
 mod denied;
+mod differential;
 mod games;
 mod given;
 mod left;

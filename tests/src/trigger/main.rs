@@ -2,6 +2,7 @@
 //! error number when it did not, with a line on standard error. Nothing else is
 //! printed, unless printing is the effect.
 
+mod chance;
 mod file;
 mod measure;
 mod net;
@@ -39,6 +40,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
     match effect {
         "true" => Ok(()),
         "sequence" => process::sequence(args),
+        "chance" => chance::effects(args),
 
         "open-read" => file::open(args.c(0)?, libc::O_RDONLY),
         "open-write" => file::open(args.c(0)?, libc::O_WRONLY),
