@@ -183,7 +183,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
 
         "fan" => storm::fan(args),
         "grow" => storm::grow(args),
-        "hold" => storm::hold(args),
+        "hold-many" => storm::hold(args),
         "rename-storm" => storm::renames(args),
         "mount-storm" => storm::mounts(args),
         "attempts" => storm::attempts(args),
