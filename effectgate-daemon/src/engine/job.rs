@@ -19,6 +19,7 @@ pub struct Job {
     pub policy: String,
     pub cgroup: PathBuf,
     pub cgroup_id: u64,
+    pub mode: Mode,
     pub started: u64,
     pub evidence: Option<Evidence>,
     /// Losses already reported, by class.

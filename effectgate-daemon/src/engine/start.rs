@@ -79,6 +79,7 @@ impl Work {
                 policy: spec.policy.id.clone(),
                 cgroup: spec.cgroup.clone(),
                 cgroup_id,
+                mode: spec.mode,
                 started: ts,
                 evidence: None,
                 reported: Vec::new(),
