@@ -37,6 +37,9 @@ pub(crate) const HOOKS: &[&str] = &[
     "ipc_permission",
     "task_fix_setuid",
     "task_fix_setgid",
+    "path_chroot",
+    "path_notify",
+    "uring_sqpoll",
     "syscall_guard",
     "signal_sent",
 ];
@@ -109,6 +112,11 @@ reaches! {
     user_namespace          "user-namespace" "user_namespace" Recorded Anywhere true;
     shared_memory           "shared-memory" "ipc" Recorded Anywhere true;
     ids                     "set-ids" "identity" Recorded Anywhere true;
+    terminal_input          "terminal-input /dev/console" "terminal" Violation Machine false;
+    root_directory          "chroot-plain {directory}" "chroot" Recorded Anywhere false;
+    watch_for_names         "inotify {directory}" "watch" Recorded Anywhere false;
+    watch_for_opens         "fanotify {directory}" "watch" Recorded Anywhere false;
+    polling_thread          "io-uring-setup-polled" "sqpoll" Recorded Anywhere false;
 }
 
 /// A process outside the job, which waits for the test's end.
