@@ -165,6 +165,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "signal" => reach::signal(args.number(0)?, args.number(1)?),
         "pidfd-signal" => reach::pidfd_signal(args.number(0)?, args.number(1)?),
         "queue-signal" => reach::queue_signal(args.number(0)?, args.number(1)?),
+        "own-signals" => reach::own_signals(args.number(0)?),
         "signal-children" => reach::signal_children(),
         "set-host-name" => reach::set_host_name(),
         "set-own-host-name" => reach::set_own_host_name(),
