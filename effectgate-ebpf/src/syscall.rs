@@ -23,7 +23,7 @@ use effectgate_common::{
 
 use crate::{
     emit::{self, Record},
-    judge,
+    ioctl, judge,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
@@ -37,6 +37,7 @@ use crate::{
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const OPEN: u64 = 2;
+    pub const IOCTL: u64 = 16;
     pub const SOCKET: u64 = 41;
     pub const BIND: u64 = 49;
     pub const TRUNCATE: u64 = 76;
@@ -53,21 +54,32 @@ mod nr {
     pub const CHOWN: u64 = 92;
     pub const FCHOWN: u64 = 93;
     pub const LCHOWN: u64 = 94;
+    pub const UTIME: u64 = 132;
     pub const MKNOD: u64 = 133;
     pub const PIVOT_ROOT: u64 = 155;
     pub const CHROOT: u64 = 161;
     pub const MOUNT: u64 = 165;
     pub const UMOUNT2: u64 = 166;
+    pub const SETXATTR: u64 = 188;
+    pub const LSETXATTR: u64 = 189;
+    pub const FSETXATTR: u64 = 190;
+    pub const REMOVEXATTR: u64 = 197;
+    pub const LREMOVEXATTR: u64 = 198;
+    pub const FREMOVEXATTR: u64 = 199;
+    pub const UTIMES: u64 = 235;
     pub const OPENAT: u64 = 257;
     pub const MKDIRAT: u64 = 258;
     pub const MKNODAT: u64 = 259;
     pub const FCHOWNAT: u64 = 260;
+    pub const FUTIMESAT: u64 = 261;
     pub const UNLINKAT: u64 = 263;
     pub const RENAMEAT: u64 = 264;
     pub const LINKAT: u64 = 265;
     pub const SYMLINKAT: u64 = 266;
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
+    pub const UTIMENSAT: u64 = 280;
+    pub const FALLOCATE: u64 = 285;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
@@ -75,6 +87,9 @@ mod nr {
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
     pub const FCHMODAT2: u64 = 452;
+    pub const SETXATTRAT: u64 = 463;
+    pub const REMOVEXATTRAT: u64 = 466;
+    pub const FILE_SETATTR: u64 = 469;
 }
 
 pub const AT_FDCWD: i32 = -100;
@@ -243,6 +258,30 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_NOFOLLOW;
             (op::CHOWN, at(a, b), NOTHING)
         }
+        nr::UTIME | nr::UTIMES => (op::UTIMES, at(cwd, a), NOTHING),
+        // Without a name it is the descriptor's own file.
+        nr::FUTIMESAT | nr::UTIMENSAT if b == 0 => (op::UTIMES, file(a), NOTHING),
+        nr::FUTIMESAT => (op::UTIMES, at(a, b), NOTHING),
+        nr::UTIMENSAT => {
+            flags = d & AT_SYMLINK_NOFOLLOW;
+            (op::UTIMES, at(a, b), NOTHING)
+        }
+        nr::SETXATTR | nr::REMOVEXATTR => (op::SETXATTR, at(cwd, a), NOTHING),
+        nr::LSETXATTR | nr::LREMOVEXATTR => {
+            flags = AT_SYMLINK_NOFOLLOW;
+            (op::SETXATTR, at(cwd, a), NOTHING)
+        }
+        nr::FSETXATTR | nr::FREMOVEXATTR => (op::SETXATTR, file(a), NOTHING),
+        nr::SETXATTRAT | nr::REMOVEXATTRAT => {
+            flags = c & AT_SYMLINK_NOFOLLOW;
+            (op::SETXATTR, at(a, b), NOTHING)
+        }
+        nr::FILE_SETATTR => {
+            flags = e & AT_SYMLINK_NOFOLLOW;
+            (op::IOCTL, at(a, b), NOTHING)
+        }
+        nr::IOCTL if ioctl::sets_flags(b as u32) => (op::IOCTL, file(a), NOTHING),
+        nr::FALLOCATE => (op::WRITE, file(a), NOTHING),
         nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
         nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
         nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),

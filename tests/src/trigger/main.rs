@@ -2,6 +2,7 @@
 //! error number when it did not, with a line on standard error. Nothing else is
 //! printed, unless printing is the effect.
 
+mod chance;
 mod file;
 mod measure;
 mod net;
@@ -39,6 +40,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
     match effect {
         "true" => Ok(()),
         "sequence" => process::sequence(args),
+        "chance" => chance::effects(args),
 
         "open-read" => file::open(args.c(0)?, libc::O_RDONLY),
         "open-write" => file::open(args.c(0)?, libc::O_WRONLY),
@@ -154,6 +156,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "make-file-system" => reach::make_file_system(),
         "move-mount" => reach::move_mount(args.c(0)?, args.c(1)?),
         "umount" => reach::umount(),
+        "pivot-to" => reach::pivot_to(args.c(0)?),
         "pivot-root" => reach::pivot_root(args.c(0)?),
         "load-module-file" => reach::load_module_file(args.c(0)?),
         "load-module" => reach::load_module(),
