@@ -120,6 +120,8 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "socket" => net::open(args.number(0)?, args.number(1)?, args.number(2)?),
         "listen" => net::listen(args.address(0)?),
         "own-connect" => net::own_connect(args.address(0)?, args.text(1)?),
+        "source-route" => net::routed(args.address(0)?),
+        "source-route-message" => net::routed_message(args.address(0)?),
         "own-unix" => own::unix(args.os(0)?),
         "own-answers" => own::answers(args.address(0)?, args.text(1)?),
         "own-closed" => own::closed(args.address(0)?),
