@@ -129,6 +129,8 @@ fn attachment(attach: Attach) -> String {
         Attach::SockAddr(SockAddr::Connect6) => "cgroup `connect6`".to_owned(),
         Attach::SockAddr(SockAddr::SendMsg4) => "cgroup `sendmsg4`".to_owned(),
         Attach::SockAddr(SockAddr::SendMsg6) => "cgroup `sendmsg6`".to_owned(),
+        Attach::SockAddr(SockAddr::Bind4) => "cgroup `bind4`".to_owned(),
+        Attach::SockAddr(SockAddr::Bind6) => "cgroup `bind6`".to_owned(),
         Attach::Sock(Sock::PostBind4) => "cgroup `post_bind4`".to_owned(),
         Attach::Sock(Sock::PostBind6) => "cgroup `post_bind6`".to_owned(),
     }

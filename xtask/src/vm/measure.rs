@@ -30,6 +30,7 @@ pub fn main(repo: &Repo, kernels: &[String], backends: &[Backend]) -> Result<()>
         backends: backends.to_vec(),
         filters: Vec::new(),
         measures: vec!["guest".to_owned()],
+        accepts: false,
     };
     let root = image::of(repo, &guest.root()?)?;
     for pinned in pins.select(kernels)? {
