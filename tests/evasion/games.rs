@@ -10,8 +10,8 @@ mod links {
         7 dots "write-file {directory}/../../outside/file" => "file/open_write {outside}/file";
         7 link_of_its_own "symlink {outside} {directory}/l , write-file {directory}/l/file" => "file/open_write {outside}/file";
         7 link_that_went "symlink {outside} {directory}/l , unlink {directory}/l/file , unlink {directory}/l , mkdir {directory}/l" => "file/unlink {outside}/file" { tracepoint: NotPass };
-        7 link_raced "create {directory}/in , symlink {directory}/in {directory}/l , race-link {directory}/l {directory}/in {outside}/file 2000" => "file/open_write {outside}/file" { harm: Done };
-        7 link_exchanged "mkdir {directory}/d , create {directory}/d/file , symlink {outside} {directory}/l , race-exchange {directory}/d {directory}/l file 2000" => "file/open_write {outside}/file" { harm: Done };
+        7 link_raced "create {directory}/in , symlink {directory}/in {directory}/l , race-link {directory}/l {directory}/in {outside}/file 2000" => "file/open_write {outside}/file";
+        7 link_exchanged "mkdir {directory}/d , create {directory}/d/file , symlink {outside} {directory}/l , race-exchange {directory}/d {directory}/l file 2000" => "file/open_write {outside}/file";
         7 ancestor_renamed "mkdir {directory}/a , race-rename {directory}/a {directory}/a {directory}/b 500" => "file/open_write {outside}/file";
         7 directory_moved_out "mkdir {directory}/a , rename {directory}/a {outside}/a , create {outside}/a/file" => "file/rename {outside}/a";
         7 own_directory_of_its_process "chdir {outside} , unlink /proc/self/cwd/file" => "file/unlink {outside}/file" { tracepoint: NotPass };

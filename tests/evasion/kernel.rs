@@ -1,7 +1,7 @@
 //! Plain operations on the kernel itself.
 
-use crate::row::Harm::{Done, None};
-use crate::row::Want::{NotPass, Pass};
+use crate::row::Harm::{Done, None, Reached};
+use crate::row::Want::{Any, NotPass, Pass};
 
 crate::rows! {
     0 bpf_map_create "bpf-map" => "guard/reached bpf" { harm: Done, tracepoint: NotPass };
@@ -23,14 +23,14 @@ crate::rows! {
     0 proc_write_of_another "proc-write {victim} oom_score_adj 1" => "file/open_write /proc/{victim}/oom_score_adj" { harm: Done };
     0 add_key "key-add" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
     0 revoke_key "key-revoke" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
-    0 init_module "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 finit_module "load-module-file {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 delete_module "unload-module" => "guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 kexec_file_load "load-kernel {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 swapon "swap-on {root}/file" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
+    0 init_module "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 finit_module "load-module-file {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 delete_module "unload-module" => "guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 kexec_file_load "load-kernel {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 swapon "swap-on {root}/file" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 acct "create {directory}/accounts , account {directory}/accounts , account-off" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 acct_off "account-off" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 quotactl "quota {root}" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
+    0 quotactl "quota {root}" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 sethostname "host-name" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 clock_settime "set-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 adjtimex "adjust-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };

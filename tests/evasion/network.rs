@@ -1,7 +1,7 @@
 //! Hosts and sockets. Group 0 holds the plain operations.
 
 use crate::row::Harm::{Done, None};
-use crate::row::Want::{NotPass, Open, Pass};
+use crate::row::Want::{NotPass, Pass};
 
 crate::rows! {
     0 socket_tcp "socket 2 1 0" => "" { harm: None, lsm: Pass, tracepoint: Pass };
@@ -36,16 +36,16 @@ crate::rows! {
     4 mapped_address_by_datagram "udp-mapped {udp-port}" => "net/send {udp} | net/send {udp-port}";
     4 address_that_means_here "tcp-any {tcp-port}" => "net/connect {tcp} | net/connect {tcp-port}";
 
-    5 raw_icmp "raw-icmp 127.0.0.1:0" => "guard/socket raw" { harm: Done, tracepoint: Open };
-    5 raw_udp "raw-udp {udp}" => "guard/socket raw | net/send" { tracepoint: Open };
-    5 ping "ping-socket 127.0.0.1:0" => "guard/socket" { harm: Done, tracepoint: Open };
-    5 packet "packet-send" => "guard/socket packet" { harm: Done, tracepoint: Open };
-    5 vsock "vsock-connect" => "guard/socket" { harm: Done, tracepoint: Open };
+    5 raw_icmp "raw-icmp 127.0.0.1:0" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 raw_udp "raw-udp {udp}" => "guard/socket | net/send" { tracepoint: NotPass };
+    5 ping "ping-socket 127.0.0.1:0" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 packet "packet-send" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 vsock "vsock-connect" => "guard/socket" { harm: Done, tracepoint: NotPass };
     5 udp_lite "udp-lite {udp}" => "guard/socket | net/send {udp}" { harm: Done, tracepoint: NotPass };
-    5 sctp "socket-family 2 1 132" => "guard/socket" { harm: Done, tracepoint: Open };
-    5 bluetooth "socket-family 31 3 0" => "guard/socket" { harm: Done, tracepoint: Open };
-    5 tipc "socket-family 30 5 0" => "guard/socket" { harm: Done, tracepoint: Open };
-    5 xdp "socket-family 44 3 0" => "guard/socket" { harm: Done, tracepoint: Open };
+    5 sctp "socket-family 2 1 132" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 bluetooth "socket-family 31 3 0" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 tipc "socket-family 30 5 0" => "guard/socket" { harm: Done, tracepoint: NotPass };
+    5 xdp "socket-family 44 3 0" => "guard/socket" { harm: Done, tracepoint: NotPass };
 
     6 unix_stream_by_path "unix-stream {outside}/socket" => "net/ {outside}/socket" { tracepoint: NotPass };
     6 unix_stream_by_a_link "symlink {outside}/socket {directory}/l , unix-stream {directory}/l" => "net/ {outside}/socket" { tracepoint: NotPass };

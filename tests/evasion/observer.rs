@@ -1,7 +1,7 @@
 //! 19, 20: blinding whoever watches.
 
-use crate::row::Harm::{Done, None};
-use crate::row::Want::{NotPass, Pass};
+use crate::row::Harm::{Done, None, Reached};
+use crate::row::Want::{Any, NotPass, Pass};
 
 crate::rows! {
     19 function_tracing_off "write-zero /proc/sys/kernel/ftrace_enabled , write-file {outside}/file" => "file/open_write /proc/sys/kernel/ftrace_enabled" { alone: true };
@@ -15,7 +15,7 @@ crate::rows! {
     19 descriptors_of_the_daemon "take-descriptor {daemon} 1" => "guard/reached ptrace" { harm: Done, alone: true, tracepoint: NotPass };
     19 limits_of_the_daemon "limit-other {daemon}" => "guard/reached" { harm: Done, alone: true, lsm: NotPass, tracepoint: NotPass };
     19 bpffs_unmounted "attempt own-mounts , unmount /sys/fs/bpf" => "guard/reached umount" { harm: Done, tracepoint: NotPass };
-    19 module_loaded "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Done, tracepoint: NotPass };
+    19 module_loaded "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
 
     20 ring_flooded "flood {directory} 20000 write-file {outside}/file" => "file/open_write {outside}/file" { tracepoint: NotPass };
     20 deeper_than_is_followed "chdir {deep} , create new" => "file/create new" { tracepoint: NotPass };

@@ -37,20 +37,20 @@ pub(crate) fn play(row: &Row) {
 /// then it says why.
 fn unwatched(row: &Row) -> Option<i32> {
     let nobody = row.alone.then(watch::nobody);
-    let mut scene = Scene::new(row, 0);
-    let output = scene.command().output().expect("the trigger can be started");
+    let mut attempt = Attempt::new(row, None);
+    let output = attempt.command().output().expect("the trigger can be started");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if let Some(number) = output.status.code().filter(|number| *number != 0) {
         return Some(number);
     }
     let harm = match row.late {
-        true => wait::until("the harm is done", || scene.harm(output.status)),
-        false => scene.harm(output.status).unwrap_or_default(),
+        true => wait::until("the harm is done", || attempt.harm(output.status)),
+        false => attempt.harm(output.status).unwrap_or_default(),
     };
     assert!(
-        row.harm == Harm::None || !harm.is_empty(),
+        matches!(row.harm, Harm::None | Harm::Reached) || !harm.is_empty(),
         "unwatched it does no harm: {}; it ended with {}: {said}",
-        scene.words,
+        attempt.words,
         output.status
     );
     drop(nobody);
@@ -60,19 +60,20 @@ fn unwatched(row: &Row) -> Option<i32> {
 /// As a job.
 fn watched(row: &Row) -> (Found, String) {
     let watch = watch::somebody(row.alone);
-    let mut scene = Scene::new(row, watch.daemon().pid());
-    let mut command = scene.command();
-    let (status, outcome) = attached::run(watch.daemon(), &scene.stage.scene, &mut command);
-    let harm = scene.harm(status);
+    let mut attempt = Attempt::new(row, Some(watch.daemon().pid()));
+    let mut command = attempt.command();
+    let (status, outcome) =
+        attached::run(watch.daemon(), &attempt.stage.scene, watch::mode(), &mut command);
+    let harm = attempt.harm(status);
     let Some(outcome) = outcome else {
-        return (Found::NoVerdict { harm: harm.is_some() }, scene.words);
+        return (Found::NoVerdict { harm: harm.is_some() }, attempt.words);
     };
     let story = format!("\n  harm: {harm:?}{}", outcome.story());
-    (scene.found(row, status, harm.is_some(), &outcome), story)
+    (attempt.found(row, status, harm.is_some(), &outcome), story)
 }
 
 /// A stage with the world as it was.
-struct Scene<'a> {
+struct Attempt<'a> {
     row: &'a Row,
     stage: Stage,
     words: String,
@@ -81,13 +82,13 @@ struct Scene<'a> {
     ftrace: Option<Vec<u8>>,
 }
 
-impl Scene<'_> {
-    fn new(row: &Row, daemon: u32) -> Scene<'_> {
+impl Attempt<'_> {
+    fn new(row: &Row, daemon: Option<u32>) -> Attempt<'_> {
         let stage = Stage::new(row.words, daemon);
         let words = stage.fill(row.words);
         let before = World::of(&places(&stage));
         let (segment, ftrace) = (stage.segment_byte(), fs::read(FTRACE).ok());
-        Scene { row, stage, words, before, segment, ftrace }
+        Attempt { row, stage, words, before, segment, ftrace }
     }
 
     fn command(&self) -> std::process::Command {
@@ -106,7 +107,7 @@ impl Scene<'_> {
             return Some("the tracing of functions was off".to_owned());
         }
         match self.row.harm {
-            Harm::None => return None,
+            Harm::None | Harm::Reached => return None,
             Harm::Done => return status.success().then(|| "it says that it worked".to_owned()),
             Harm::World => {}
         }

@@ -77,6 +77,7 @@ impl Found {
             Want::NotPass => {
                 Found::is(self, Want::Open, denies) || Found::is(self, Want::Seen, denies)
             }
+            Want::Any => *self != Found::Evaded,
             Want::Either => {
                 Found::is(self, Want::Pass, denies) || Found::is(self, Want::Open, denies)
             }
@@ -111,9 +112,8 @@ pub(crate) fn hold(row: &Row, found: &Found, story: &str) {
 
 fn line(row: &Row, found: &Found) -> String {
     let (major, minor) = gate::kernel();
-    let mode = if watch::enforces() { "enforce" } else { "observe" };
     let Row { group, name, .. } = row;
-    format!("{group}\t{name}\t{major}.{minor}\t{}\t{mode}\t{found}", gate::backend())
+    format!("{group}\t{name}\t{major}.{minor}\t{}\t{}\t{found}", gate::backend(), watch::mode())
 }
 
 /// To the file of `EFFECTGATE_TEST_RESULTS`, a line for each row. In a virtual

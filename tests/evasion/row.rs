@@ -27,6 +27,8 @@ pub(crate) enum Harm {
     World,
     /// The attempt itself says that it worked.
     Done,
+    /// None, but the kernel looked at what it was given: nobody was in the way.
+    Reached,
     /// There is none: nothing of it may be a violation.
     None,
 }
@@ -42,6 +44,8 @@ pub(crate) enum Want {
     Open,
     /// One of the two.
     NotPass,
+    /// Whatever it says: nothing happened.
+    Any,
     /// It is harmless, and nothing of it may be a violation.
     Pass,
     /// The same, but whether it is harmless may not be known.

@@ -13,7 +13,6 @@ use effectgate_tests::{Scene, gate};
 use serde_json::json;
 
 use crate::servers::Servers;
-use crate::watch;
 
 /// The victim's descriptor of a file outside.
 const VICTIM_FD: i32 = 7;
@@ -25,33 +24,36 @@ pub(crate) struct Stage {
     pub(crate) victim: Option<Victim>,
     cgroup: Option<Cgroup>,
     segment: Option<Segment>,
-    /// The number of the daemon to be reached for.
-    daemon: u32,
+    /// The daemon to be reached for; another process stands in for it.
+    daemon: Option<u32>,
     /// Goes last: the others still have something in it.
     pub(crate) scene: Scene,
 }
 
 impl Stage {
     /// Makes what the words speak of.
-    pub(crate) fn new(words: &str, daemon: u32) -> Stage {
+    pub(crate) fn new(words: &str, daemon: Option<u32>) -> Stage {
         let scene = Scene::new();
         let (root, outside) = (scene.root(), scene.outside());
-        for (path, program) in [(root.join("tools"), "trigger"), (outside.clone(), "program")] {
-            fs::create_dir_all(&path).expect("mkdir");
-            fs::copy(gate::trigger(), path.join(program)).expect("the program can be copied");
+        // A machine that is emulated feels every copy.
+        for (directory, name, word) in
+            [(root.join("tools"), "trigger", ""), (outside.clone(), "program", "{program}")]
+        {
+            fs::create_dir_all(&directory).expect("mkdir");
+            if words.contains(word) {
+                fs::copy(gate::trigger(), directory.join(name)).expect("copied");
+            }
         }
         let servers = Servers::new(&outside);
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
-        let mut manifest = Manifest::new()
+        let manifest = Manifest::new()
             .set("network", json!({ "mode": "allowlist", "hosts": hosts }))
             .set("extends", json!(["base-linux"]));
-        if watch::enforces() {
-            manifest = manifest.set("on_violation", "enforce");
-        }
         scene.write_manifest(&manifest.text());
         make(words, &root, &outside);
         Stage {
-            victim: words.contains("{victim}").then(|| Victim::new(&outside.join("other"))),
+            victim: (words.contains("{victim}") || daemon.is_none() && words.contains("{daemon}"))
+                .then(|| Victim::new(&outside.join("other"))),
             cgroup: words.contains("{cgroup}").then(Cgroup::new),
             segment: words.contains("{segment}").then(Segment::new),
             scene,
@@ -65,6 +67,7 @@ impl Stage {
         let text = |path: PathBuf| path.to_str().expect("test paths are UTF-8").to_owned();
         let (root, outside) = (self.scene.root(), self.scene.outside());
         let number = |number: Option<String>| number.unwrap_or_default();
+        let victim = self.victim.as_ref().map(|victim| victim.child.id());
         let mut filled = template.to_owned();
         for (word, value) in [
             ("{directory}", text(root.join("directory"))),
@@ -74,14 +77,14 @@ impl Stage {
             ("{deep}", text(outside.join(deep()))),
             ("{root}", text(root)),
             ("{outside}", text(outside)),
-            ("{victim}", number(self.victim.as_ref().map(|it| it.child.id().to_string()))),
+            ("{victim}", number(victim.map(|pid| pid.to_string()))),
             ("{victim-fd}", VICTIM_FD.to_string()),
             ("{handed}", HANDED.to_string()),
             ("{connection}", CONNECTION.to_string()),
             ("{address}", number(self.victim.as_ref().map(|it| it.address.to_string()))),
             ("{cgroup}", number(self.cgroup.as_ref().map(|it| text(it.path().to_owned())))),
             ("{segment}", number(self.segment.as_ref().map(|it| it.0.to_string()))),
-            ("{daemon}", self.daemon.to_string()),
+            ("{daemon}", number(self.daemon.or(victim).map(|pid| pid.to_string()))),
         ] {
             filled = filled.replace(word, &value);
         }

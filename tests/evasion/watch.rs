@@ -52,6 +52,11 @@ pub(crate) fn enforces() -> bool {
     std::env::var("EFFECTGATE_TEST_MODE").is_ok_and(|mode| mode == "enforce")
 }
 
+/// The mode of every job.
+pub(crate) fn mode() -> &'static str {
+    if enforces() { "enforce" } else { "observe" }
+}
+
 fn lock() -> MutexGuard<'static, Option<Daemon>> {
     // What a failed row leaves behind is whole: a daemon, or none.
     SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

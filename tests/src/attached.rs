@@ -2,7 +2,7 @@
 //! whatever it is handed, and enters the job's cgroup before it runs.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::cgroup::Cgroup;
 use crate::daemon::Daemon;
 use crate::gate::{self, Outcome};
-use crate::scene::Scene;
+use crate::scene::{Scene, digest};
 use crate::wait;
+use serde_json::json;
 
 /// A command in the scene's root, with an environment of `PATH` alone, and
 /// descriptors under the numbers that it gets them by.
@@ -54,11 +55,29 @@ pub fn command<S: AsRef<OsStr>>(
 ///
 /// # Panics
 /// When the job cannot be watched.
-pub fn run(daemon: &Daemon, scene: &Scene, command: &mut Command) -> (ExitStatus, Option<Outcome>) {
+pub fn run(
+    daemon: &Daemon,
+    scene: &Scene,
+    mode: &str,
+    command: &mut Command,
+) -> (ExitStatus, Option<Outcome>) {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let name = format!("attached-{}", JOBS.fetch_add(1, Ordering::Relaxed));
     let cgroup = Cgroup::new();
-    let id = daemon.start_manifest_job(&name, scene, &cgroup);
+    let policy = fs::read_to_string(scene.manifest()).expect("the scene has a manifest");
+    let started = daemon.ask(&json!({
+        "request": "start",
+        "cgroup": cgroup.path(),
+        "name": name,
+        "policy_file": scene.manifest(),
+        "pinned": digest(policy.as_bytes()),
+        "policy": policy,
+        "note": null,
+        "workspace": scene.root(),
+        "mode": mode,
+        "min_coverage": "argument",
+    }));
+    let job = started.expect("the daemon answers")["job"].clone();
 
     let door = OpenOptions::new()
         .write(true)
@@ -73,7 +92,7 @@ pub fn run(daemon: &Daemon, scene: &Scene, command: &mut Command) -> (ExitStatus
             _ => Err(io::Error::last_os_error()),
         });
     }
-    let shown = format!("{command:?} as job {id}, {name}");
+    let shown = format!("{command:?} as job {job}, {name}");
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     drop(door);
     let stdout = gate::read(child.stdout.take().expect("piped"));
@@ -81,14 +100,13 @@ pub fn run(daemon: &Daemon, scene: &Scene, command: &mut Command) -> (ExitStatus
     let ended = wait::exit(&mut child, &shown);
 
     // What is left of it may hold the pipes, until it is killed here.
-    let finish = daemon.job(&["finish", &id, "--format", "json"]);
+    let found = daemon.ask(&json!({ "request": "finish", "job": job }));
     drop(cgroup);
     let bytes = |thread: std::thread::JoinHandle<Vec<u8>>| {
         thread.join().expect("the reader ends with the pipe")
     };
-    let said = [bytes(stderr), finish.stderr].concat();
+    let (stdout, stderr) = (bytes(stdout), bytes(stderr));
     let evidence = daemon.state().join("jobs").join(name);
-    let stdout = bytes(stdout);
-    let outcome = Outcome::of_job(shown, ended, finish.status, stdout, &said, evidence);
-    (ended, outcome.has_verdict().then_some(outcome))
+    let outcome = found.map(|_| Outcome::of_job(shown, ended, ended, stdout, &stderr, evidence));
+    (ended, outcome.filter(Outcome::has_verdict))
 }

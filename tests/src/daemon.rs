@@ -114,6 +114,24 @@ impl Daemon {
         documents(&output.stdout)
     }
 
+    /// Asks over the socket, as `effectgate job` does, and gives the answer; nothing
+    /// when the daemon hangs up.
+    ///
+    /// # Panics
+    /// When it answers with an error.
+    #[must_use]
+    pub fn ask(&self, request: &Value) -> Option<Value> {
+        let mut stream = UnixStream::connect(self.socket()).ok()?;
+        stream.write_all(format!("{request}\n").as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let mut answer: Value = serde_json::from_str(&answer).ok()?;
+        match answer["ok"].take() {
+            Value::Null => panic!("{request}: {answer}\n{}", self.log()),
+            found => Some(found),
+        }
+    }
+
     /// Starts to watch a cgroup; gives the job's number.
     ///
     /// # Panics

@@ -181,19 +181,20 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
         ("trigger".to_owned(), repo.trigger()),
         ("bench".to_owned(), repo.bench()),
     ];
-    programs.extend(test_binaries(repo)?);
-    let asks = plan.bless || plan.tests.is_empty();
+    let tests = match (plan.bless, plan.evasions) {
+        (true, _) => &[][..],
+        (_, true) => &[evasions::BINARY],
+        _ => &TESTS,
+    };
+    programs.extend(test_binaries(repo, tests)?);
+    let asks = plan.bless || plan.tests.is_empty() && !plan.evasions;
     let mut snapshot = match Snapshot::read(repo) {
         Err(_) if plan.bless => Snapshot::default(),
         read => read?,
     };
     let guest = guest::Guest {
         programs,
-        tests: match (plan.bless, plan.evasions) {
-            (true, _) => Vec::new(),
-            (_, true) => vec![evasions::BINARY.to_owned()],
-            _ => TESTS.map(str::to_owned).to_vec(),
-        },
+        tests: tests.iter().map(|&name| name.to_owned()).collect(),
         accepts: plan.evasions,
         backends: plan.backends.clone(),
         filters: plan.tests.clone(),
@@ -243,7 +244,7 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
 }
 
 /// Builds the test binaries, whose paths only cargo's messages tell.
-fn test_binaries(repo: &Repo) -> Result<Vec<(String, PathBuf)>> {
+fn test_binaries(repo: &Repo, names: &[&str]) -> Result<Vec<(String, PathBuf)>> {
     #[derive(Deserialize)]
     struct Message {
         executable: Option<PathBuf>,
@@ -257,7 +258,7 @@ fn test_binaries(repo: &Repo) -> Result<Vec<(String, PathBuf)>> {
     let mut cargo = repo.cargo();
     // An emulated machine feels the difference.
     cargo.args(["test", "--release", "--no-run", "-p", "effectgate-tests"]);
-    cargo.args(TESTS.iter().flat_map(|name| ["--test", name]));
+    cargo.args(names.iter().flat_map(|name| ["--test", name]));
     cargo.arg("--message-format=json-render-diagnostics");
     eprintln!("$ {}", run::show(&cargo));
     let built: Vec<_> = run::output(&mut cargo)?
@@ -268,8 +269,8 @@ fn test_binaries(repo: &Repo) -> Result<Vec<(String, PathBuf)>> {
             Some((target.name, message.executable?))
         })
         .collect();
-    TESTS
-        .into_iter()
+    names
+        .iter()
         .map(|name| {
             built.iter().find(|(built, _)| built == name).cloned().with_context(|| {
                 format!(

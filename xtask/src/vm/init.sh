@@ -65,8 +65,10 @@ for backend in $backends; do
     done
     for binary in $binaries; do
         case "$binary $backend" in
-        # Natively the profiles are tried with the other backend.
+        # Natively the profiles are tried with this backend.
         "profiles tracepoint") ;;
+        # What it attaches to is what `lsm` attaches to.
+        "real fentry" | "profiles fentry" | "storm fentry") ;;
         # Where a file system has all that files can have.
         evasion*) (export TMPDIR=/srv; run_tests "$backend" "$binary" "$@") ;;
         *) run_tests "$backend" "$binary" "$@" ;;
