@@ -112,10 +112,11 @@ pub const HOOKS: &[Hook] = &[
     row("bind4", S(Sock::PostBind4), On::Every, Serves::Net, (4, 17), "IPv4 bind, with the port that the kernel gave"),
     row("bind6", S(Sock::PostBind6), On::Every, Serves::Net, (4, 17), "IPv6 bind, with the port that the kernel gave"),
 
-    row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory"),
-    row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
     row("socket_sent", T("sock_send_length"), On::TracePoint, Serves::Net, (6, 3), "data sent through a socket that was made outside the job"),
     row("socket_received", T("sock_recv_length"), On::TracePoint, Serves::Net, (6, 3), "data received through a socket that was made outside the job"),
+    row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound"),
+    row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory"),
+    row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
@@ -124,6 +125,7 @@ pub const HOOKS: &[Hook] = &[
     row("socket_listen", Lsm("socket_listen"), On::Objects, Serves::Net, (5, 7), "a socket that listens without having been bound: at every address, on a port that the kernel chooses"),
     row("socket_sendmsg", Lsm("socket_sendmsg"), On::Objects, Serves::Net, (5, 7), "data sent through a socket that was made outside the job"),
     row("socket_recvmsg", Lsm("socket_recvmsg"), On::Objects, Serves::Net, (5, 7), "data received through a socket that was made outside the job"),
+    row("socket_setsockopt", Lsm("socket_setsockopt"), On::Objects, Serves::Net, (5, 7), "a source route: packets that go to another address than the one that was judged"),
     row("socket_handed", Lsm("file_receive"), On::Objects, Serves::Net, (5, 7), "a socket that was made outside the job, received from another process or taken from it"),
     row("unix_stream_connect", Lsm("unix_stream_connect"), On::Objects, Serves::Net, (5, 7), "a connection to a Unix socket"),
     row("unix_may_send", Lsm("unix_may_send"), On::Objects, Serves::Net, (5, 7), "a datagram to a Unix socket"),

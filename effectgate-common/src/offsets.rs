@@ -113,6 +113,8 @@ macro_rules! for_each_offset {
             OFF_UNIX_PEER = "unix_sock" "peer";
             OFF_ADDRESS_LEN = "unix_address" "len";
             OFF_ADDRESS_NAME = "unix_address" "name";
+            OFF_MSG_CONTROL = "msghdr" "msg_control";
+            OFF_MSG_CONTROL_LEN = "msghdr" "msg_controllen";
             OFF_GROUP_COUNT = "sock_reuseport" "num_socks";
             OFF_GROUP_SOCKETS = "sock_reuseport" "socks";
         }

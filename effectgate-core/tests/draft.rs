@@ -145,6 +145,33 @@ fn a_manifest_says_from_what_each_entry_follows() {
 }
 
 #[test]
+fn what_was_mapped_and_spoken_to_is_drafted() {
+    let socket = |path: &str| UnixPeer::File(object(path, RootMatch::Outside));
+    let speak = |peer, own| event(What::Unix { op: NetOp::Connect, peer, own });
+    let draft = manifest(vec![
+        on(FileOp::Create, "/srv/shop/out/plug.so"),
+        on(FileOp::MapExec, "/srv/shop/out/plug.so"),
+        on(FileOp::MapExec, "/srv/shop/vendor/lib.so"),
+        on(FileOp::MapExec, "/tmp/effectgate-3/made.so"),
+        on(FileOp::Setxattr, "/srv/shop/marks/f"),
+        speak(socket("/run/bus"), false),
+        speak(socket("/srv/shop/own"), true),
+        speak(UnixPeer::Abstract(b"bus".to_vec()), false),
+    ]);
+    for line in [
+        "exec_roots:\n  - \"out\"  # line 5: sh mapped /srv/shop/out/plug.so\n",
+        "  - \"marks\"  # line ",
+        "unix_sockets:\n  - \"/run/bus\"  # line ",
+        "# not drafted: bus: a socket without a file",
+        "# not drafted: /tmp/effectgate-3/made.so: nothing may run from TMPDIR",
+    ] {
+        assert!(draft.text.contains(line), "{line}\n{}", draft.text);
+    }
+    assert_eq!(draft.left_out.len(), 2, "{draft:?}");
+    assert!(!draft.text.contains("vendor"), "{}", draft.text);
+}
+
+#[test]
 fn profiles_are_chosen_and_roots_cut_as_asked() {
     let known = |name: &str, read: &[&str], search: &[&str]| {
         let bytes = |all: &[&str]| all.iter().map(|it| it.as_bytes().to_vec()).collect();

@@ -179,15 +179,14 @@ fn protected<H: Hook>(ctx: &H) -> i32 {
     changed(job, path, write, exec, H::DENIES)
 }
 
-/// Set on a `struct backing_file` (`include/linux/fs.h`).
-const FMODE_BACKING: u32 = 0x200_0000;
-
 /// The place of a mapped file. What is mapped of an overlay is its layer's file,
-/// which says what was opened: first as its own path, then beside it.
+/// which says what was opened: first as its own path, then beside it. That it is
+/// such a file is said by another bit of its mode from kernel to kernel, but all
+/// are left out of account; others that are say nothing there that is a place.
 #[inline(always)]
 fn mapped_path(file: Ptr) -> Option<Path> {
     let beside = offset(&OFF_BACKING_FILE_PATH);
-    if beside == 0 || peek::<u32>(file, &OFF_FILE_MODE) & FMODE_BACKING == 0 {
+    if beside == 0 || peek::<u32>(file, &OFF_FILE_MODE) & FMODE_NOACCOUNT == 0 {
         return open::path_of(file);
     }
     let at = file.wrapping_add(beside);
@@ -204,6 +203,12 @@ pub fn is_layers(file: Ptr) -> bool {
 /// only when it is none of the job's to run: it is mapped with every program.
 #[inline(always)]
 fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
+    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
+    // Memory, and what else has no name, holds nothing of others.
+    if peek::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0 {
+        note(job, inode, false);
+        return 0;
+    }
     if !judge::judges(job) {
         return 0;
     }
@@ -213,10 +218,9 @@ fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
             return object::report(job, op::MAP_EXEC, path, found, denies);
         }
     }
-    if !write {
+    if !write || may_write(job, inode) {
         return 0;
     }
-    let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
     let found = judge::file(job, path, op::WRITE, judge::EXISTS);
     if found.finding == decision::WITHIN {
         note(job, inode, true);

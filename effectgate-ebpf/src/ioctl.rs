@@ -45,7 +45,7 @@ fn commanded<H: Hook>(ctx: &H) -> i32 {
         return reached(job, what, H::DENIES);
     }
     let answer = object::effect(job, op::IOCTL, path, H::DENIES);
-    if answer == 0 && SETS_FLAGS.contains(&command) {
+    if answer == 0 && sets_flags(command) {
         let _ = ANNOUNCED.insert(scope::tid(), path.dentry as u64, 0);
     }
     answer
@@ -75,7 +75,10 @@ const TIOCLINUX: u32 = 0x541c;
 
 // include/uapi/linux/fs.h
 /// `FS_IOC_SETFLAGS`, the same of a 32-bit process, `FS_IOC_FSSETXATTR`.
-const SETS_FLAGS: [u32; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
+#[inline(always)]
+pub fn sets_flags(command: u32) -> bool {
+    matches!(command, 0x4008_6602 | 0x4004_6602 | 0x401c_5820)
+}
 
 /// Commands about the descriptor, not about what is behind it, and questions
 /// (include/uapi/asm-generic/ioctls.h): `FIONBIO`, `FIONREAD`, `FIONCLEX`,

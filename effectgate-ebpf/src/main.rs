@@ -27,11 +27,12 @@ mod open;
 mod overlay;
 mod peer;
 mod repeat;
+mod route;
 mod scope;
 mod socket;
+mod socketcalls;
 mod syscall;
 mod unix;
-mod unixcall;
 mod verifier;
 mod walk;
 

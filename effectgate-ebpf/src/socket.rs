@@ -15,6 +15,7 @@ use effectgate_common::{
 
 use crate::{
     emit::Record,
+    guard::{Reach, reached},
     hook::{Hook, hooks},
     judge::{self, Address},
     kernel::{
@@ -23,7 +24,7 @@ use crate::{
     },
     net, peer,
     repeat::{GO_ON, repeat},
-    scope, syscall,
+    route, scope, syscall,
 };
 
 // include/linux/socket.h, include/linux/net.h, include/uapi/linux/in.h
@@ -54,8 +55,8 @@ static BOUND: LruHashMap<u64, u32> = LruHashMap::with_max_entries(16384, 0);
 hooks! {
     "socket_create" "security_socket_create" socket_create fexit_socket_create given 4 => created;
     "socket_listen" "security_socket_listen" socket_listen fexit_socket_listen given 2 => listening;
-    "socket_sendmsg" "security_socket_sendmsg" socket_sendmsg fexit_socket_sendmsg given 3 => used;
-    "socket_recvmsg" "security_socket_recvmsg" socket_recvmsg fexit_socket_recvmsg given 4 => used;
+    "socket_sendmsg" "security_socket_sendmsg" socket_sendmsg fexit_socket_sendmsg given 3 => sent;
+    "socket_recvmsg" "security_socket_recvmsg" socket_recvmsg fexit_socket_recvmsg given 4 => got;
     "file_receive" "security_file_receive" socket_handed fexit_socket_handed given 1 => received;
 }
 
@@ -117,9 +118,20 @@ pub fn bound(sk: Ptr, port: u32) {
     let _ = BOUND.insert(sk as u64, port, 0);
 }
 
-/// `socket_sendmsg(sock, msg, size)`, `socket_recvmsg(sock, msg, size, flags)`
+/// `socket_sendmsg(sock, msg, size)`
 #[inline(always)]
-fn used<H: Hook>(ctx: &H) -> i32 {
+fn sent<H: Hook>(ctx: &H) -> i32 {
+    let Some(job) = scope::current_job() else { return 0 };
+    let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
+    match foreign(job, sk, H::DENIES) {
+        0 if route::has_route(ctx.arg(1)) => unseen(job, sk, H::DENIES),
+        answer => answer,
+    }
+}
+
+/// `socket_recvmsg(sock, msg, size, flags)`
+#[inline(always)]
+fn got<H: Hook>(ctx: &H) -> i32 {
     match scope::current_job() {
         Some(job) => foreign(job, peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK), H::DENIES),
         None => 0,
@@ -149,11 +161,34 @@ pub fn made(job: u64, family: u32, kind_and_flags: u32, protocol: u32, denies: b
         }
         _ => false,
     };
-    if seen {
+    if seen { 0 } else { report(job, family << 16 | sock_type, protocol, denies) }
+}
+
+/// Reports a socket of the internet whose packets go another way.
+#[inline(always)]
+pub fn unseen(job: u64, sk: Ptr, denies: bool) -> i32 {
+    let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
+    if family != AF_INET && family != AF_INET6 {
         return 0;
     }
-    let detail = family << 16 | sock_type;
-    guard(job, op::SOCKET, GuardBody { value: protocol, detail, ..GuardBody::default() }, denies)
+    let detail = family << 16 | u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
+    report(job, detail, u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL)), denies)
+}
+
+/// `detail`: family and type of the socket. Out of line, for the stack's sake.
+#[inline(never)]
+fn report(job: u64, detail: u32, protocol: u32, denies: bool) -> i32 {
+    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
+    let decision = judge::settle(job, finding, denies);
+    let body = size_of::<GuardBody>();
+    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op::SOCKET, body) {
+        None => false,
+        Some(record) => {
+            record.put(0, GuardBody { value: protocol, detail, ..GuardBody::default() });
+            record.submit(decision)
+        }
+    };
+    judge::answer(job, decision, sent, denies)
 }
 
 /// Reports what passes a socket that was made outside the job: who is at its
@@ -165,23 +200,7 @@ pub fn foreign(job: u64, sk: Ptr, denies: bool) -> i32 {
     }
     let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
     let detail = family << 16 | u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
-    let body = GuardBody { value: reach::SOCKET, detail, ..GuardBody::default() };
-    guard(job, op::REACHED, body, denies)
-}
-
-#[inline(always)]
-fn guard(job: u64, op: u16, body: GuardBody, denies: bool) -> i32 {
-    let finding = if judge::judges(job) { decision::OUTSIDE } else { decision::NONE };
-    let decision = judge::settle(job, finding, denies);
-    let size = size_of::<GuardBody>();
-    let sent = match Record::begin(job, class::GUARD, kind::GUARD, op, size) {
-        None => false,
-        Some(record) => {
-            record.put(0, body);
-            record.submit(decision)
-        }
-    };
-    judge::answer(job, decision, sent, denies)
+    reached(job, Reach::out(reach::SOCKET, detail), denies)
 }
 
 /// A socket that listens without having been bound gets a port at every

@@ -23,26 +23,23 @@ use effectgate_common::{
 
 use crate::{
     emit::{self, Record},
-    judge,
+    ioctl, judge,
     kernel::{
         OFF_FDTABLE_FD, OFF_FDTABLE_MAX, OFF_FILES_FDT, OFF_FS_PWD_DENTRY, OFF_FS_PWD_MNT,
         OFF_FS_ROOT_DENTRY, OFF_FS_ROOT_MNT, OFF_TASK_FILES, OFF_TASK_FS, OFF_TASK_STATUS, Ptr,
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope, socket, unixcall,
+    open, scope, socket,
     verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const OPEN: u64 = 2;
+    pub const IOCTL: u64 = 16;
     pub const SOCKET: u64 = 41;
-    pub const CONNECT: u64 = 42;
-    pub const SENDTO: u64 = 44;
-    pub const SENDMSG: u64 = 46;
     pub const BIND: u64 = 49;
-    pub const LISTEN: u64 = 50;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -57,30 +54,42 @@ mod nr {
     pub const CHOWN: u64 = 92;
     pub const FCHOWN: u64 = 93;
     pub const LCHOWN: u64 = 94;
+    pub const UTIME: u64 = 132;
     pub const MKNOD: u64 = 133;
     pub const PIVOT_ROOT: u64 = 155;
     pub const CHROOT: u64 = 161;
     pub const MOUNT: u64 = 165;
     pub const UMOUNT2: u64 = 166;
+    pub const SETXATTR: u64 = 188;
+    pub const LSETXATTR: u64 = 189;
+    pub const FSETXATTR: u64 = 190;
+    pub const REMOVEXATTR: u64 = 197;
+    pub const LREMOVEXATTR: u64 = 198;
+    pub const FREMOVEXATTR: u64 = 199;
+    pub const UTIMES: u64 = 235;
     pub const OPENAT: u64 = 257;
     pub const MKDIRAT: u64 = 258;
     pub const MKNODAT: u64 = 259;
     pub const FCHOWNAT: u64 = 260;
+    pub const FUTIMESAT: u64 = 261;
     pub const UNLINKAT: u64 = 263;
     pub const RENAMEAT: u64 = 264;
     pub const LINKAT: u64 = 265;
     pub const SYMLINKAT: u64 = 266;
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
+    pub const UTIMENSAT: u64 = 280;
+    pub const FALLOCATE: u64 = 285;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
-    pub const SENDMMSG: u64 = 307;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
-    pub const PIDFD_GETFD: u64 = 438;
     pub const FCHMODAT2: u64 = 452;
+    pub const SETXATTRAT: u64 = 463;
+    pub const REMOVEXATTRAT: u64 = 466;
+    pub const FILE_SETATTR: u64 = 469;
 }
 
 pub const AT_FDCWD: i32 = -100;
@@ -110,7 +119,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
         Call {
             nr: (*regs).orig_rax,
             ret,
-            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8, (*regs).r9],
+            args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8],
             task: bpf_get_current_task_btf().cast_const().cast::<u8>(),
             job: label.job,
         }
@@ -126,7 +135,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
 struct Call {
     nr: u64,
     ret: i64,
-    args: [u64; 6],
+    args: [u64; 5],
     task: Ptr,
     job: u64,
 }
@@ -205,7 +214,7 @@ impl Named {
 fn returned(call: &Call) {
     const NOTHING: Named = Named::NOTHING;
     let (file, at) = (Named::file, Named::at);
-    let [a, b, c, d, e, f] = call.args;
+    let [a, b, c, d, e] = call.args;
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
@@ -249,6 +258,30 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_NOFOLLOW;
             (op::CHOWN, at(a, b), NOTHING)
         }
+        nr::UTIME | nr::UTIMES => (op::UTIMES, at(cwd, a), NOTHING),
+        // Without a name it is the descriptor's own file.
+        nr::FUTIMESAT | nr::UTIMENSAT if b == 0 => (op::UTIMES, file(a), NOTHING),
+        nr::FUTIMESAT => (op::UTIMES, at(a, b), NOTHING),
+        nr::UTIMENSAT => {
+            flags = d & AT_SYMLINK_NOFOLLOW;
+            (op::UTIMES, at(a, b), NOTHING)
+        }
+        nr::SETXATTR | nr::REMOVEXATTR => (op::SETXATTR, at(cwd, a), NOTHING),
+        nr::LSETXATTR | nr::LREMOVEXATTR => {
+            flags = AT_SYMLINK_NOFOLLOW;
+            (op::SETXATTR, at(cwd, a), NOTHING)
+        }
+        nr::FSETXATTR | nr::FREMOVEXATTR => (op::SETXATTR, file(a), NOTHING),
+        nr::SETXATTRAT | nr::REMOVEXATTRAT => {
+            flags = c & AT_SYMLINK_NOFOLLOW;
+            (op::SETXATTR, at(a, b), NOTHING)
+        }
+        nr::FILE_SETATTR => {
+            flags = e & AT_SYMLINK_NOFOLLOW;
+            (op::IOCTL, at(a, b), NOTHING)
+        }
+        nr::IOCTL if ioctl::sets_flags(b as u32) => (op::IOCTL, file(a), NOTHING),
+        nr::FALLOCATE => (op::WRITE, file(a), NOTHING),
         nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
         nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
         nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),
@@ -271,27 +304,10 @@ fn returned(call: &Call) {
             flags = e & AT_SYMLINK_FOLLOW;
             (op::LINK, at(a, b), at(c, d))
         }
-        nr::BIND => {
-            unixcall::bound(call.job, b, c);
-            match bound_path(cwd, b, c) {
-                Some(path) => (op::CREATE, path, NOTHING),
-                None => return,
-            }
-        }
-        nr::CONNECT => return unixcall::connected(call.job, call.task, a),
-        nr::SENDTO => return unixcall::sent(call.job, e, f),
-        nr::SENDMSG => return unixcall::sent_message(call.job, b),
-        nr::SENDMMSG => return unixcall::sent_messages(call.job, b, call.ret as u64),
-        nr::LISTEN | nr::PIDFD_GETFD => {
-            let fd = if call.nr == nr::LISTEN { a } else { call.ret as u64 };
-            let Some(sk) = descriptor(call.task, fd).and_then(socket::of) else { return };
-            if call.nr == nr::LISTEN {
-                socket::listened(call.job, sk);
-            } else {
-                socket::foreign(call.job, sk, false);
-            }
-            return;
-        }
+        nr::BIND => match bound_path(cwd, b, c) {
+            Some(path) => (op::CREATE, path, NOTHING),
+            None => return,
+        },
         nr::SOCKET => {
             socket::made(call.job, a as u32, b as u32, c as u32, false);
             return;

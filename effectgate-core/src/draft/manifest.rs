@@ -142,12 +142,15 @@ impl Plan {
     fn new(used: &Used, wanted: &Wanted<'_>) -> Plan {
         let mut plan = Plan { left_out: used.left_out(), ..Plan::default() };
         let inside = |path: &[u8]| contains(wanted.workspace, path);
-        let smallest = |places: &Places| -> Vec<(String, String)> {
-            let all = places.smallest(&used.passing, |path| match wanted.root_depth {
+        let around = |places: &Places| -> Vec<(String, Because)> {
+            places.smallest(&used.passing, |path| match wanted.root_depth {
                 Some(depth) => cut(path, wanted.workspace, depth),
                 None => path.to_vec(),
-            });
-            all.into_iter()
+            })
+        };
+        let smallest = |places: &Places| -> Vec<(String, String)> {
+            around(places)
+                .into_iter()
                 .map(|(path, because)| (quoted(&relative(&path, wanted)), because.to_string()))
                 .collect()
         };
@@ -158,7 +161,16 @@ impl Plan {
             let why = "a manifest allows writing below the workspace and in TMPDIR only";
             plan.left_out.push(format!("{path}: {why} ({because})"));
         }
-        let execs = plan.programs(used, wanted);
+        let mut execs = plan.programs(used, wanted);
+        // Code that the job can write, as a program would be.
+        let written = around(&writes);
+        for (path, because) in &used.mapped {
+            if used.scratch.iter().any(|own| contains(own, path)) {
+                plan.nothing_runs_from_scratch(path, because);
+            } else if written.iter().any(|(root, _)| contains(root, path)) {
+                execs.want(parent(path), || because.clone());
+            }
+        }
         plan.write_roots = smallest(&writes);
         plan.exec_roots = smallest(&execs);
         let mut all = used.reads.only(inside).directories();
@@ -234,14 +246,18 @@ impl Plan {
             .collect();
     }
 
+    fn nothing_runs_from_scratch(&mut self, path: &[u8], because: &Because) {
+        let why = "nothing may run from TMPDIR";
+        self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+    }
+
     /// Programs by name, and the places in the workspace that others lie in.
     fn programs(&mut self, used: &Used, wanted: &Wanted<'_>) -> Places {
         let mut places = Places::default();
         let mut names: BTreeMap<String, Because> = BTreeMap::new();
         for (path, because) in &used.programs {
             if used.scratch.iter().any(|own| contains(own, path)) {
-                let why = "nothing may run from TMPDIR";
-                self.left_out.push(format!("{}: {why} ({because})", escape(path)));
+                self.nothing_runs_from_scratch(path, because);
             } else if contains(wanted.workspace, path) {
                 places.want(parent(path), || because.clone());
             } else if writable(path) && is_basename(&basename(path)) {

@@ -30,6 +30,8 @@ pub struct Used {
     pub(super) passing: Passing,
     /// Files that ran.
     pub(super) programs: BTreeMap<Bytes, Because>,
+    /// Files that were mapped to be executed.
+    pub(super) mapped: BTreeMap<Bytes, Because>,
     /// Shells, and interpreters used as such, in the words of exceptions.
     pub(super) shells: BTreeMap<&'static str, Because>,
     pub(super) package_managers: BTreeMap<String, Because>,
@@ -99,6 +101,15 @@ impl Used {
             || op == FileOp::Rename && may_be_directory(object)
         {
             self.passing.add(&object.path);
+        }
+        if op == FileOp::MapExec {
+            let code = !object.internal && !object.path_cut;
+            if code {
+                let did = || format!("mapped {}", escape(&object.path));
+                let because = || Because::new(at, escape(&event.comm), did());
+                note(&mut self.mapped, object.path.clone(), because);
+            }
+            return;
         }
         let judgement = judge::file(tables, event.pid, op, object, None);
         if judgement.within() {

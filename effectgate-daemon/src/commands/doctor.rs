@@ -84,7 +84,9 @@ fn help(backend: Backend) -> &'static str {
         Backend::Lsm => {
             "needs root, a new enough kernel with BTF and CONFIG_BPF_LSM, and `bpf` in its `lsm=` list (kernel command line)"
         }
-        Backend::Fentry => "comes with a later version",
+        Backend::Fentry => {
+            "needs root, a new enough kernel with BTF and CONFIG_FUNCTION_TRACER; it sees what lsm sees, and can deny the network only"
+        }
         Backend::TracePoint => "needs root, a new enough kernel with BTF, and cgroup v2",
     }
 }

@@ -64,7 +64,7 @@ impl Work {
     ) -> Result<(Work, Vec<String>)> {
         let candidates = match config.backend {
             Some(backend) => vec![backend],
-            None => vec![Backend::Lsm, Backend::TracePoint],
+            None => vec![Backend::Lsm, Backend::Fentry, Backend::TracePoint],
         };
         let mut refusals = Vec::new();
         let only = candidates.len() == 1;

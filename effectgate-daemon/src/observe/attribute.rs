@@ -253,11 +253,26 @@ impl Attributor {
             op => return What::Guard(Guard::Unknown { kind: header.kind, op }),
         };
         let peer = match tail.get(body.name).unwrap_or_default() {
-            _ if body.file.ino != 0 => UnixPeer::File(self.object(&body.file, tail)),
+            _ if body.file.ino != 0 => UnixPeer::File(self.addressed(header, &body.file, tail)),
             b"" => UnixPeer::Unnamed,
             name => UnixPeer::Abstract(name.to_vec()),
         };
         What::Unix { op, peer, own: body.own != 0 }
+    }
+
+    /// The file of an address, which may be no more than what was written.
+    fn addressed(
+        &mut self,
+        header: &Header,
+        wire: &wire::FileObject,
+        tail: Tail<'_>,
+    ) -> FileObject {
+        let file = self.object(wire, tail);
+        let name = tail.get(wire.name).unwrap_or_default();
+        if wire.flags & obj::ARGUMENT == 0 || name.is_empty() {
+            return file;
+        }
+        self.resolver.resolve(header, self.time(header.ts), &file, name, true)
     }
 
     fn guard(&mut self, header: &Header, guard: &GuardBody, tail: Tail<'_>) -> Guard {

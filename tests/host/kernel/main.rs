@@ -11,7 +11,10 @@
 //! job that the envelope lists or does not; `{trigger}` is the acting program.
 mod always;
 mod case;
+mod denied;
+mod differential;
 mod games;
+mod given;
 mod left;
 mod listeners;
 mod manifests;
@@ -21,13 +24,14 @@ mod recorded;
 mod smoke;
 mod sockets;
 mod stage;
+mod unix;
 mod watcher;
 
 use effectgate_common::hooks::HOOKS;
 use effectgate_tests::gate;
 
 use case::Effect::{Env, Escape, File, Net, Two};
-use case::Sight::{Blind, Incomplete};
+use case::Sight::{Blind, Incomplete, Unseen};
 use case::{CASE, Case, Effect};
 use stage::{Side, Stage};
 
@@ -178,6 +182,49 @@ cases! {
     fchownat [inside outside] "fchownat {place} file" {
         hooks: &["path_chown", "syscall_exit"], effect: File("chown", "{place}/file") }
 
+    // Said of it.
+    utimes [inside outside] "utimes {place}/file" {
+        hooks: &["inode_setattr", "syscall_exit"], effect: File("utimes", "{place}/file") }
+    futimens [inside outside] "futimens {place}/file" {
+        hooks: &["inode_setattr", "syscall_exit"], effect: File("utimes", "{place}/file") }
+    lutimes [inside outside] "lutimes {place}/file" {
+        hooks: &["inode_setattr", "syscall_exit"], effect: File("utimes", "{place}/file") }
+    setxattr [inside outside] "set-capability {place}/file" {
+        hooks: &["inode_setxattr", "syscall_exit"], effect: File("setxattr", "{place}/file") }
+    removexattr [inside outside] "remove-capability {place}/file" {
+        hooks: &["inode_removexattr", "syscall_exit"], effect: File("setxattr", "{place}/file") }
+    set_acl [inside outside] "set-acl {place}/file" {
+        hooks: &["inode_set_acl", "syscall_exit"], effect: File("setxattr", "{place}/file") }
+    remove_acl [inside outside] "remove-acl {place}/file" {
+        hooks: &["inode_remove_acl", "syscall_exit"], effect: File("setxattr", "{place}/file") }
+    ioctl_that_sets_flags [inside outside] "ioctl-setflags {place}/file" {
+        hooks: &["file_ioctl", "syscall_exit"], effect: File("ioctl", "{place}/file") }
+    ioctl_that_sets_more_flags [inside outside] "ioctl-fssetxattr {place}/file" {
+        hooks: &["file_ioctl", "syscall_exit"], effect: File("ioctl", "{place}/file") }
+    ioctl_by_the_entry_for_32_bits [inside outside] "compat-ioctl-setflags {place}/file" {
+        since: (6, 8), tracepoint: Blind,
+        hooks: &["file_ioctl_compat"], effect: File("ioctl", "{place}/file") }
+    file_setattr [inside outside] "file-setattr {place}/file" { since: (6, 17),
+        hooks: &["inode_file_setattr", "syscall_exit"], effect: File("ioctl", "{place}/file") }
+
+    // Through a descriptor.
+    write [outside] "sequence hold {place}/file 9 , write-fd 9" { tracepoint: Unseen,
+        hooks: &["file_permission"], effect: File("write", "{place}/file") }
+    write_by_an_io_uring [outside] "sequence hold {place}/file 9 , io-uring-write-fd 9" {
+        tracepoint: Unseen,
+        hooks: &["file_permission"], effect: File("write", "{place}/file") }
+    fallocate [outside] "sequence hold {place}/file 9 , punch-fd 9" {
+        hooks: &["file_permission", "syscall_exit"], effect: File("write", "{place}/file") }
+    copy_file_range [outside] "sequence hold {place}/file 9 , copy-file-range-fd 9 {root}/file" {
+        tracepoint: Unseen,
+        hooks: &["file_permission"], effect: File("write", "{place}/file") }
+    mapped_to_be_written [outside] "sequence hold {place}/file 9 , mmap-store-fd 9" {
+        tracepoint: Unseen,
+        hooks: &["mmap_file"], effect: File("write", "{place}/file") }
+    made_writable_when_mapped [outside] "sequence hold {place}/file 9 , mmap-store-later-fd 9" {
+        tracepoint: Unseen,
+        hooks: &["file_mprotect"], effect: File("write", "{place}/file") }
+
     // Through an io_uring.
     io_uring_open [inside outside] "io-uring-open {place}/file" { tracepoint: Blind,
         hooks: &["file_open"], effect: File("open_write", "{place}/file") }
@@ -274,7 +321,16 @@ fn every_effect_happens_unwatched() {
 #[test]
 fn every_hook_has_a_case() {
     let named = || {
-        CASES.iter().flat_map(|(_, case)| case.hooks).chain(sockets::HOOKS).chain(reached::HOOKS)
+        let cases = CASES.iter().flat_map(|(_, case)| case.hooks);
+        let rooms = [
+            sockets::HOOKS,
+            reached::HOOKS,
+            unix::HOOKS,
+            denied::HOOKS,
+            given::HOOKS,
+            listeners::HOOKS,
+        ];
+        cases.chain(rooms.into_iter().flatten())
     };
     for hook in HOOKS {
         assert!(named().any(|name| *name == hook.program), "{} has no case", hook.program);

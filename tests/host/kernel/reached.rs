@@ -1,12 +1,15 @@
 //! What a job reaches for that is not its own.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use effectgate_tests::{Gate, Outcome, Scene, gate, record, watched};
 use serde_json::Value;
 
 use Kind::{Recorded, Violation};
-use Place::{Anywhere, Machine};
+use Where::{Anywhere, Machine};
 
 /// What these tests exercise: names in the hook table.
 pub(crate) const HOOKS: &[&str] = &[
@@ -33,6 +36,9 @@ pub(crate) const HOOKS: &[&str] = &[
     "ipc_permission",
     "task_fix_setuid",
     "task_fix_setgid",
+    "path_chroot",
+    "path_notify",
+    "uring_sqpoll",
     "syscall_guard",
     "signal_sent",
 ];
@@ -45,7 +51,7 @@ enum Kind {
 
 /// Where an effect may be tried.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Where {
     Anywhere,
     /// On a machine that is thrown away.
     Machine,
@@ -57,7 +63,7 @@ struct Case {
     words: &'static str,
     reach: &'static str,
     kind: Kind,
-    place: Place,
+    place: Where,
     /// Whether there is anything of it to be seen when system calls return.
     happens: bool,
 }
@@ -104,6 +110,11 @@ reaches! {
     user_namespace          "user-namespace" "user_namespace" Recorded Anywhere true;
     shared_memory           "shared-memory" "ipc" Recorded Anywhere true;
     ids                     "set-ids" "identity" Recorded Anywhere true;
+    terminal_input          "terminal-input /dev/console" "terminal" Violation Machine false;
+    root_directory          "chroot-plain {directory}" "chroot" Recorded Anywhere false;
+    watch_for_names         "inotify {directory}" "watch" Recorded Anywhere false;
+    watch_for_opens         "fanotify {directory}" "watch" Recorded Anywhere false;
+    polling_thread          "io-uring-setup-polled" "sqpoll" Recorded Anywhere false;
 }
 
 /// A process outside the job, which waits for the test's end.
@@ -128,6 +139,27 @@ impl Drop for Other {
     }
 }
 
+/// A file system of the test's own.
+struct Mounted(CString);
+
+impl Mounted {
+    fn on(path: &Path) -> Mounted {
+        let path = CString::new(path.as_os_str().as_bytes()).expect("no NUL");
+        let kind = c"tmpfs".as_ptr();
+        // SAFETY: the names are NUL-terminated and live across the call.
+        let mounted = unsafe { libc::mount(kind, path.as_ptr(), kind, 0, std::ptr::null()) };
+        assert_eq!(mounted, 0, "{}", std::io::Error::last_os_error());
+        Mounted(path)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // SAFETY: the name is NUL-terminated and lives across the call.
+        unsafe { libc::umount2(self.0.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
 fn in_a_machine() -> bool {
     std::env::var_os("EFFECTGATE_TEST_VM").is_some()
 }
@@ -135,7 +167,7 @@ fn in_a_machine() -> bool {
 fn fill(scene: &Scene, words: &str, other: &Other) -> Vec<String> {
     let directory = scene.root().join("directory");
     let file = scene.root().join("file");
-    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     words
         .split_whitespace()
         .map(|word| {
@@ -202,7 +234,10 @@ fn every_reach_is_denied() {
     let denied = CASES.iter().filter(|case| case.kind == Violation);
     let denied: Vec<&Case> =
         denied.filter(|case| case.place == Anywhere || in_a_machine()).collect();
-    let mut words = vec!["each-denied".to_owned()];
+    // What first makes mounts of its own gets no further than that.
+    let mounted = Mounted::on(&scene.root().join("directory"));
+    let mut words =
+        fill(&scene, "each-denied unmount {directory} , pivot-to {directory} ,", &other);
     for case in &denied {
         words.extend(fill(&scene, case.words, &other));
         words.push(",".to_owned());
@@ -212,6 +247,7 @@ fn every_reach_is_denied() {
     assert!(other.lives(), "it was killed{}", outcome.story());
     outcome.assert_fail();
     assert_eq!(outcome.verdict()["command"]["exit"]["code"], 0, "{}", outcome.story());
+    drop(mounted);
     // What is thrown away with its machine is often asked for more than once: the
     // first no is the last.
     for case in denied.iter().filter(|case| case.place == Anywhere) {
@@ -235,7 +271,7 @@ fn what_is_a_file_is_judged_as_one() {
         ("/sys/kernel/tracing/tracing_on", true),
         (cgroup.to_str().expect("UTF-8"), false),
     ] {
-        if gone && !std::path::Path::new(file).exists() {
+        if gone && !Path::new(file).exists() {
             continue;
         }
         let outcome = watched::trigger(&scene, ["open-write", file]);

@@ -134,6 +134,7 @@ fn a_job_that_nothing_holds_is_ended() {
     }
     let (_scene, running) = waiting("enforce");
     let ftrace = Ftrace::off();
+    assert!(said(&running).contains("ftrace_enabled"));
     let outcome = running.end();
     drop(ftrace);
     assert_void(&outcome, "ftrace_enabled");

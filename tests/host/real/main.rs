@@ -28,7 +28,10 @@ fn prepare(directory: &Path, words: &[&str]) {
 
 /// `run`, which denies what it can.
 fn gate(scene: &Scene) -> Gate {
-    Gate::new(scene)
+    match effectgate_tests::gate::backend().as_str() {
+        "lsm" => Gate::new(scene).option(["--mode", "enforce"]),
+        _ => Gate::new(scene),
+    }
 }
 
 /// Files of the C program. Each takes an emulated machine seconds.

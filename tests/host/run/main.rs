@@ -11,6 +11,7 @@ mod manifest_loss;
 mod manifest_many;
 mod manifest_programs;
 mod manifest_refusal;
+mod modes;
 mod output;
 mod refusal;
 mod trouble;

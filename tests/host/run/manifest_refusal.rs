@@ -37,10 +37,8 @@ fn programs_that_are_not_there() {
 }
 
 #[test]
-fn what_this_version_cannot_do() {
-    for mode in ["kill", "enforce"] {
-        refused(&Manifest::new().set("on_violation", mode), &["on_violation", mode]);
-    }
+fn what_cannot_be_done_here() {
+    refused(&Manifest::new().set("on_loss", "deny"), &["on_loss: deny", "enforce"]);
     if gate::on_tracepoints() {
         refused(&Manifest::new().set("min_coverage", "object"), &["coverage", "object"]);
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use effectgate_tests::{Gate, Scene, record};
+use effectgate_tests::{Gate, Scene, gate, record};
 
 /// Far more than the walk towards the root goes (`wire::WALK_MAX`).
 const DEPTH: usize = 4_000;
@@ -33,6 +33,25 @@ fn tree_of_4000_directories() {
     let made = outcome.events.iter().filter(|event| record::kind(event) == "file/mkdir");
     assert_eq!(made.count(), DEPTH, "{}", outcome.story());
     drop(deep);
+}
+
+/// Where the kernel denies, it denies what it does not know.
+#[test]
+fn tree_of_4000_directories_is_not_made() {
+    if gate::backend() != "lsm" {
+        return;
+    }
+    let scene = Scene::new();
+    let base = scene.root();
+    let words = ["grow", text(&base), "d", &DEPTH.to_string()];
+    let outcome = Gate::new(&scene).option(["--mode", "enforce"]).trigger(words);
+    outcome.assert_indeterminate();
+    let made = outcome.events.iter().filter(|event| record::kind(event) == "file/mkdir");
+    let denied = made.filter(|event| event["decision"] == "denied").count();
+    assert_eq!(denied, 1, "{}", outcome.story());
+    let deepest: PathBuf =
+        std::iter::repeat_n("d", effectgate_common::wire::WALK_MAX + 1).collect();
+    assert!(!base.join(deepest).exists(), "it was made all the same{}", outcome.story());
 }
 
 /// The longest names that there are, up to the longest path that a call takes.

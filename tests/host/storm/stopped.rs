@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use effectgate_tests::{Gate, Scene, record, wait};
+use effectgate_tests::{Gate, Scene, gate, record, wait};
 
 /// For so long the job does nothing but what it may not.
 const MILLISECONDS: &str = "10000";
@@ -20,7 +20,10 @@ fn what_was_lost_is_counted_to_the_unit() {
     std::fs::write(&file, "x").expect("write");
     let ready = scene.root().join("ready");
     let [file, ready] = [&file, &ready].map(|path| path.to_str().expect("UTF-8").to_owned());
-    let running = Gate::new(&scene).start_trigger(["attempts", &file, MILLISECONDS, &ready]);
+    let denies = gate::backend() == "lsm";
+    let mode = if denies { "enforce" } else { "observe" };
+    let gate = Gate::new(&scene).option(["--mode", mode]);
+    let running = gate.start_trigger(["attempts", &file, MILLISECONDS, &ready]);
     wait::until("the storm begins", || std::fs::exists(&ready).ok()?.then_some(()));
     wait::signal(running.pid(), libc::SIGSTOP);
     // The job ends, and stays until its parent goes on.
@@ -44,6 +47,7 @@ fn what_was_lost_is_counted_to_the_unit() {
         .count() as u64;
     let lost = outcome.verdict()["lost"]["file"].as_u64().expect("a number");
     assert_eq!(told + lost, tried, "{told} told, {lost} lost, {tried} tried, {failed} failed");
+    assert_eq!(failed, if denies { tried } else { 0 }, "a stopped observer denies nothing else");
     assert!(lost > 0, "nothing was lost of {tried}: the storm was none");
     // What was proven stays proven.
     outcome.assert_fail();

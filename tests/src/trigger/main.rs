@@ -2,10 +2,12 @@
 //! error number when it did not, with a line on standard error. Nothing else is
 //! printed, unless printing is the effect.
 
+mod chance;
 mod file;
 mod measure;
 mod net;
 mod operation;
+mod own;
 mod place;
 mod process;
 mod reach;
@@ -38,6 +40,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
     match effect {
         "true" => Ok(()),
         "sequence" => process::sequence(args),
+        "chance" => chance::effects(args),
 
         "open-read" => file::open(args.c(0)?, libc::O_RDONLY),
         "open-write" => file::open(args.c(0)?, libc::O_WRONLY),
@@ -117,6 +120,10 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "socket" => net::open(args.number(0)?, args.number(1)?, args.number(2)?),
         "listen" => net::listen(args.address(0)?),
         "own-connect" => net::own_connect(args.address(0)?, args.text(1)?),
+        "own-unix" => own::unix(args.os(0)?),
+        "own-answers" => own::answers(args.address(0)?, args.text(1)?),
+        "own-closed" => own::closed(args.address(0)?),
+        "shared-port" => own::shared_port(args.address(0)?),
         "self-connect" => net::self_connect(args.text(0)?),
 
         "exec" => process::exec(args, 0),
@@ -147,6 +154,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "make-file-system" => reach::make_file_system(),
         "move-mount" => reach::move_mount(args.c(0)?, args.c(1)?),
         "umount" => reach::umount(),
+        "pivot-to" => reach::pivot_to(args.c(0)?),
         "pivot-root" => reach::pivot_root(args.c(0)?),
         "load-module-file" => reach::load_module_file(args.c(0)?),
         "load-module" => reach::load_module(),

@@ -106,6 +106,11 @@ pub(crate) fn umount() -> io::Result<()> {
 pub(crate) fn pivot_root(target: &CStr) -> io::Result<()> {
     own_mounts()?;
     bind_mount(target, target)?;
+    pivot_to(target)
+}
+
+/// Of the namespace that it is in.
+pub(crate) fn pivot_to(target: &CStr) -> io::Result<()> {
     let path = target.as_ptr();
     // SAFETY: the name is NUL-terminated and lives across the call.
     done(unsafe { libc::syscall(libc::SYS_pivot_root, path, path) }).map(drop)

@@ -29,7 +29,7 @@ const PROGRAMS: &str = "/usr/local/sbin";
 pub fn main(millis: usize) -> Result<()> {
     hide_programs().with_context(|| format!("cannot mount over {PROGRAMS}"))?;
     println!(
-        "nanoseconds for one operation inside a job, by the length of its policy; backend {}",
+        "nanoseconds of a processor for one operation inside a job, by the length of its policy; backend {}",
         gate::backend()
     );
     println!(

@@ -13,7 +13,7 @@ use crate::operations::said;
 
 /// The trigger's word, what one turn does, and how often it turns.
 const FLOODS: [(&str, &str, u64); 2] =
-    [("open", "open for reading", 400_000), ("create", "create, unlink", 200_000)];
+    [("open", "open for reading", 200_000), ("create", "create, unlink", 100_000)];
 
 pub fn main() -> Result<()> {
     let house = House::new()?;

@@ -51,7 +51,6 @@ pub fn bare(place: &Place, millis: usize) -> Result<Vec<f64>> {
         let output = place.command(&all(place, millis)?).output()?;
         ensure!(output.status.success(), "{output:?}");
         last = medians(&String::from_utf8(output.stdout)?)?;
-        eprintln!("{last:?}");
     }
     Ok(last)
 }
@@ -61,7 +60,7 @@ pub fn table(house: &House, bare: &[f64], millis: usize) -> Result<()> {
     let outside = medians(&house.outside(&words)?)?;
     let (printed, verdict) = house.inside(&words)?;
     let inside = medians(&printed)?;
-    println!("nanoseconds for one operation, medians; backend {}", gate::backend());
+    println!("nanoseconds of a processor for one operation, medians; backend {}", gate::backend());
     println!("{:<18}{:>12}{:>12}{:>10}{:>12}{:>10}", "", "bare", "outside", "+", "inside", "+");
     for (index, (name, _)) in OPERATIONS.iter().enumerate() {
         let (bare, outside, inside) = (bare[index], outside[index], inside[index]);

@@ -1,20 +1,17 @@
 //! The kernel programs, one by one: what the verifier went through, and what
 //! one run takes, as the kernel counts it.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
-use aya::programs::loaded_programs;
+use anyhow::{Context, Result, bail, ensure};
 use aya::sys::{Stats, enable_stats};
-use effectgate_common::hooks::HOOKS;
+use effectgate_common::hooks::{HOOKS, Watches};
 use effectgate_tests::daemon::Daemon;
 use effectgate_tests::gate;
 
 use crate::house::House;
 use crate::operations;
-
-/// The kernel keeps so many bytes of a program's name (`BPF_OBJ_NAME_LEN`).
-const NAME: usize = 15;
 
 struct Program {
     name: &'static str,
@@ -49,7 +46,6 @@ pub fn costs(house: &House, millis: usize) -> Result<()> {
     println!("nanoseconds for one run of a program, reading the clock included");
     println!("{:<22}{:>14}{:>12}{:>14}{:>12}", "", "runs outside", "each", "runs inside", "each");
     for ((start, middle), end) in start.iter().zip(&middle).zip(&end) {
-        ensure!(start.name == end.name, "the daemon loaded other programs meanwhile");
         let outside = (middle.runs - start.runs, middle.nanos - start.nanos);
         let inside = (end.runs - middle.runs, end.nanos - middle.nanos);
         if outside.0 + inside.0 > 0 {
@@ -71,33 +67,27 @@ fn each((runs, nanos): (u64, u64)) -> String {
     if runs == 0 { "-".to_owned() } else { format!("{:.0}", nanos as f64 / runs as f64) }
 }
 
-/// The programs that a process holds, by name.
+/// The programs that a process holds, in the order in which it loaded them,
+/// which is the table's.
 fn of(pid: u32) -> Result<Vec<Program>> {
-    let names: Vec<(u32, String)> = loaded_programs()
-        // Another one's may go away while they are listed.
-        .filter_map(Result::ok)
-        .map(|info| (info.id(), info.name_as_str().unwrap_or_default().to_owned()))
-        .collect();
-    let mut programs = Vec::new();
+    let mut held = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fdinfo"))? {
         // The daemon may close it meanwhile.
         let Ok(text) = fs::read_to_string(entry?.path()) else { continue };
+        // A link has the number of its program too, and no more of it.
         if let (Some(verified), Some(id)) =
             (number(&text, "verified_insns"), number(&text, "prog_id"))
         {
-            let name = names.iter().find(|(known, _)| u64::from(*known) == id);
-            let (_, name) = name.context("a program has no number")?;
-            programs.push(Program {
-                name: whole(name)?,
-                verified,
-                runs: number(&text, "run_cnt").unwrap_or(0),
-                nanos: number(&text, "run_time_ns").unwrap_or(0),
-            });
+            let count = |key| number(&text, key).unwrap_or(0);
+            held.insert(id, (verified, count("run_cnt"), count("run_time_ns")));
         }
     }
-    programs.sort_unstable_by_key(|program| program.name);
-    programs.dedup_by_key(|program| program.name);
-    Ok(programs)
+    let names = names()?;
+    ensure!(names.len() == held.len(), "{} programs for {} hooks", held.len(), names.len());
+    let programs = names.into_iter().zip(held);
+    Ok(programs
+        .map(|(name, (_, (verified, runs, nanos)))| Program { name, verified, runs, nanos })
+        .collect())
 }
 
 fn number(text: &str, key: &str) -> Option<u64> {
@@ -105,11 +95,15 @@ fn number(text: &str, key: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// The table's name of a program whose name the kernel has cut.
-fn whole(name: &str) -> Result<&'static str> {
-    let cut = |program: &str| program.get(..NAME).unwrap_or(program).to_owned();
-    let mut fitting = HOOKS.iter().map(|hook| hook.program).filter(|program| cut(program) == name);
-    let first = fitting.next().with_context(|| format!("no hook has the program {name}"))?;
-    ensure!(fitting.next().is_none(), "more than one program begins with {name}");
-    Ok(first)
+/// The programs of the backend under test. The kernel itself keeps only the
+/// beginnings of their names.
+fn names() -> Result<Vec<&'static str>> {
+    let backend = match gate::backend().as_str() {
+        "lsm" => Watches::Lsm,
+        "fentry" => Watches::Fentry,
+        "tracepoint" => Watches::TracePoint,
+        other => bail!("no backend is called {other}"),
+    };
+    let attached = HOOKS.iter().filter(|hook| hook.attached(backend, gate::kernel()));
+    Ok(attached.map(|hook| hook.program).collect())
 }

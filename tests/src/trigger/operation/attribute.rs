@@ -10,6 +10,7 @@ use crate::sys::{Args, NULL, call, open};
 const NAME: &CStr = c"user.effectgate";
 const VALUE: &[u8] = b"harm";
 const ACL: &CStr = c"system.posix_acl_access";
+const CAPABILITY: &CStr = c"security.capability";
 
 /// `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` (`linux/fs.h`).
 const SET_FLAGS: u64 = 0x4008_6602;
@@ -18,6 +19,8 @@ static NODUMP: u64 = 0x40;
 
 /// Linux 6.13.
 const SYS_SETXATTRAT: libc::c_long = 463;
+/// Linux 6.17.
+const SYS_FILE_SETATTR: libc::c_long = 469;
 
 pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
     let on = |change: fn(&CStr) -> io::Result<i64>| {
@@ -50,9 +53,18 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
             set(libc::SYS_setxattr, path, ACL, &acl())?;
             call!(libc::SYS_removexattr, path.as_ptr(), ACL.as_ptr())
         }),
-        "set-capability" => {
-            on(|path| set(libc::SYS_setxattr, path, c"security.capability", &capability()))
-        }
+        "set-capability" => on(|path| set(libc::SYS_setxattr, path, CAPABILITY, &capability())),
+        "remove-capability" => on(|path| {
+            set(libc::SYS_setxattr, path, CAPABILITY, &capability())?;
+            call!(libc::SYS_removexattr, path.as_ptr(), CAPABILITY.as_ptr())
+        }),
+        "file-setattr" => on(|path| {
+            // `struct file_attr` (`linux/fs.h`): `FS_XFLAG_NODUMP`, and nothing else.
+            let attributes = [0x80_u64, 0, 0];
+            let (cwd, size) = (libc::AT_FDCWD, size_of_val(&attributes));
+            call!(SYS_FILE_SETATTR, cwd, path.as_ptr(), attributes.as_ptr(), size, 0)
+        }),
+        "compat-ioctl-setflags" => Some(args.c(0).and_then(|path| compat_set_flags(path))),
         "ioctl-setflags" => on(|path| {
             let file = open(path, libc::O_RDONLY)?;
             call!(libc::SYS_ioctl, file.as_raw_fd(), SET_FLAGS, &raw const NODUMP)
@@ -109,4 +121,44 @@ fn acl() -> Vec<u8> {
 /// `struct vfs_cap_data`, version 2, effective: `CAP_CHOWN`.
 fn capability() -> Vec<u8> {
     [0x0200_0001_u32, 1, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// `FS_IOC32_SETFLAGS` (`linux/fs.h`) through the entry for 32-bit programs,
+/// which has pointers of 32 bits.
+#[cfg(target_arch = "x86_64")]
+fn compat_set_flags(path: &CStr) -> io::Result<()> {
+    let file = open(path, libc::O_RDONLY)?;
+    // SAFETY: a new mapping, placed by the kernel, of which nobody else knows.
+    let flags = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_32BIT;
+        libc::mmap(std::ptr::null_mut(), 4096, protection, kind, -1, 0)
+    };
+    if flags == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping may be written.
+    unsafe { flags.cast::<u32>().write(NODUMP as u32) };
+    let answer: u64;
+    // SAFETY: `ioctl` (54), which reads the number; rbx, which the compiler keeps
+    // for itself, is given back.
+    unsafe {
+        std::arch::asm!(
+            "xchg {fd}, rbx", "int 0x80", "xchg {fd}, rbx",
+            fd = inout(reg) file.as_raw_fd() as u64 => _,
+            inout("rax") 54_u64 => answer,
+            in("rcx") 0x4004_6602_u64,
+            in("rdx") flags.addr() as u64,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+        );
+    }
+    match answer as i32 {
+        error if error < 0 => Err(io::Error::from_raw_os_error(-error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn compat_set_flags(_: &CStr) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }

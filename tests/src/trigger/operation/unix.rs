@@ -38,6 +38,7 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "unix-pair" => UnixStream::pair().map(drop),
         "receive-descriptor" => args.os(0).and_then(|path| receive(path, args.number(1)?)),
         "send-descriptor" => send_descriptor(args),
+        "give-descriptor" => give_descriptor(args),
         _ => return None,
     })
 }
@@ -83,7 +84,15 @@ fn receive(path: &OsStr, number: i32) -> io::Result<()> {
 
 /// `PATH FILE`: the file, opened to write, is given to whoever listens.
 fn send_descriptor(args: &Args) -> io::Result<()> {
-    let stream = UnixStream::connect(args.os(0)?)?;
+    give(&UnixStream::connect(args.os(0)?)?, args)
+}
+
+/// The same, to the first who connects there.
+fn give_descriptor(args: &Args) -> io::Result<()> {
+    give(&UnixListener::bind(args.os(0)?)?.accept()?.0, args)
+}
+
+fn give(stream: &UnixStream, args: &Args) -> io::Result<()> {
     let file = open(args.c(1)?, libc::O_RDWR)?;
     let mut part = libc::iovec { iov_base: HARM.as_ptr().cast_mut().cast(), iov_len: 1 };
     let kind = (libc::SOL_SOCKET as u64) | (libc::SCM_RIGHTS as u64) << 32;
