@@ -97,11 +97,9 @@ pub(crate) fn hold(row: &Row, found: &Found, story: &str) {
         "under `enforce` harm was done: {found}{story}"
     );
     assert!(found.is(want, denies), "found {found:?}, where the row says {want:?}{story}");
-    let (major, minor) = gate::kernel();
-    let kernel = format!("{major}.{minor}");
     let accepts = std::env::var("EFFECTGATE_TEST_ACCEPT").is_ok_and(|value| value == "1");
     // Kernels that are not pinned are in no table.
-    if accepts || !TABLE.lines().any(|line| line.split('\t').nth(2) == Some(&kernel)) {
+    if accepts || !TABLE.lines().any(|line| line.contains(&place())) {
         return;
     }
     assert!(
@@ -111,9 +109,13 @@ pub(crate) fn hold(row: &Row, found: &Found, story: &str) {
 }
 
 fn line(row: &Row, found: &Found) -> String {
+    format!("{}\t{}{}{found}", row.group, row.name, place())
+}
+
+/// Kernel, backend and mode, as they stand in every line.
+fn place() -> String {
     let (major, minor) = gate::kernel();
-    let Row { group, name, .. } = row;
-    format!("{group}\t{name}\t{major}.{minor}\t{}\t{}\t{found}", gate::backend(), watch::mode())
+    format!("\t{major}.{minor}\t{}\t{}\t", gate::backend(), watch::mode())
 }
 
 /// To the file of `EFFECTGATE_TEST_RESULTS`, a line for each row. In a virtual
