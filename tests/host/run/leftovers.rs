@@ -28,11 +28,15 @@ fn the_cgroup_is_removed() {
 /// A process that forked twice, left its session and closed its output.
 #[test]
 fn a_daemon_is_killed() {
-    let scene = Scene::new();
-    let word = unique(&scene);
-    let outcome = Gate::new(&scene).trigger(["daemon", &word]);
-    assert!([0, 121].contains(&outcome.code()), "{}", outcome.story());
-    assert!(wait::processes_with(&word).is_empty(), "left over{}", outcome.story());
+    for mode in ["observe", "kill", "enforce"] {
+        let scene = Scene::new();
+        let word = unique(&scene);
+        let outcome = Gate::new(&scene).option(["--mode", mode]).trigger(["daemon", &word]);
+        assert!([0, 121].contains(&outcome.code()), "{mode}{}", outcome.story());
+        assert!(wait::processes_with(&word).is_empty(), "left over{}", outcome.story());
+        let left = outcome.events.iter().find(|event| record::kind(event) == "guard/leftovers");
+        assert!(left.is_some(), "not said under {mode}{}", outcome.story());
+    }
 }
 
 #[test]
