@@ -328,6 +328,7 @@ fn every_hook_has_a_case() {
             unix::HOOKS,
             denied::HOOKS,
             given::HOOKS,
+            manifests::HOOKS,
             listeners::HOOKS,
         ];
         cases.chain(rooms.into_iter().flatten())

@@ -5,6 +5,9 @@ use std::fs;
 use effectgate_tests::manifest::Manifest;
 use effectgate_tests::{Gate, Scene, gate, record};
 
+/// What these tests exercise: names in the hook table.
+pub(crate) const HOOKS: &[&str] = &["bprm_creds_from_file"];
+
 /// The workspace may be read, `directory` written, what lies below `tools` run.
 fn scene() -> Scene {
     let scene = Scene::new();
@@ -42,4 +45,23 @@ fn each_thing_outside_is_a_violation() {
     ];
     let want = want.map(|(kind, path, rule)| (kind.to_owned(), path, rule.to_owned()));
     assert_eq!(seen.collect::<Vec<_>>(), want, "{}", outcome.story());
+}
+
+/// Under `enforce` it is not run at all, where anything but the network can be
+/// denied: whoever asks for it goes on and is told no.
+#[test]
+fn what_is_not_listed_does_not_start() {
+    let scene = scene();
+    let words = ["tools/trigger", "sequence", "exec", "directory/trigger", "create", "directory/x"];
+    let outcome = Gate::manifest(&scene).option(["--mode", "enforce"]).run(words);
+    outcome.assert_fail();
+    let seen = outcome.violations();
+    assert_eq!(seen.len(), 1, "{}", outcome.story());
+    assert_eq!(record::kind(seen[0]), "exec/exec");
+    let place = scene.root().join("directory/trigger");
+    assert_eq!(record::path(seen[0]), place.to_str().expect("UTF-8"));
+    let denied = gate::backend() == "lsm";
+    let decision = if denied { "denied" } else { "recorded" };
+    assert_eq!(record::text(&seen[0]["decision"]), decision, "{}", outcome.story());
+    assert_eq!(scene.root().join("directory/x").exists(), !denied, "{}", outcome.story());
 }
