@@ -44,6 +44,8 @@ fn each_thing_outside_is_a_violation() {
         ("exec/exec", path("root/directory/trigger"), "binaries"),
     ];
     let want = want.map(|(kind, path, rule)| (kind.to_owned(), path, rule.to_owned()));
+    // Where mappings are seen, that program is also one that the job wrote.
+    let seen = seen.filter(|(kind, ..)| kind != "file/map_exec");
     assert_eq!(seen.collect::<Vec<_>>(), want, "{}", outcome.story());
 }
 
