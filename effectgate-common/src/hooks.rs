@@ -181,6 +181,7 @@ pub const HOOKS: &[Hook] = &[
     row("ptrace_traceme", Lsm("ptrace_traceme"), On::Objects, Serves::Guard, (5, 7), "a process outside the job is asked to trace"),
     row("task_kill", Lsm("task_kill"), On::Objects, Serves::Guard, (5, 7), "a signal to a process that is not the job's"),
     row("task_alloc", Lsm("task_alloc"), On::Lsm, Serves::Guard, (5, 7), "under `enforce`: a child in a cgroup of its parent's choice (CLONE_INTO_CGROUP)"),
+    row("file_fcntl", Lsm("file_fcntl"), On::Objects, Serves::Guard, (5, 7), "a process that is not the job's is to get a file's signals (F_SETOWN)"),
     row("capable", Lsm("capable"), On::Objects, Serves::Guard, (5, 7), "privileges over the whole machine; its name and its swap space"),
     row("settime", Lsm("settime"), On::Objects, Serves::Guard, (5, 7), "the clock is set"),
     row("syslog", Lsm("syslog"), On::Objects, Serves::Guard, (5, 7), "the kernel's log is cleared, read away or turned off"),

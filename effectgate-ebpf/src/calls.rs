@@ -8,10 +8,12 @@ use aya_ebpf::{
 use effectgate_common::wire::reach;
 
 use crate::{
-    guard::{Reach, call, changes_log, changes_quotas, is_own, names_the_machine, reached},
+    guard::{
+        Reach, SIGIO, call, changes_log, changes_quotas, is_own, is_own_number, names_the_machine,
+        owner, reached,
+    },
     kernel::{
-        OFF_NSPROXY_PID, OFF_PIDNS_LEVEL, OFF_TASK_NSPROXY, OFF_TASK_PARENT, OFF_TASK_PTRACE_ENTRY,
-        OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
+        OFF_TASK_PARENT, OFF_TASK_PTRACE_ENTRY, OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
     },
     scope,
     verifier::veiled,
@@ -22,6 +24,7 @@ mod nr {
     pub const SHMGET: u64 = 29;
     pub const SHMAT: u64 = 30;
     pub const CLONE: u64 = 56;
+    pub const FCNTL: u64 = 72;
     pub const SEMGET: u64 = 64;
     pub const MSGGET: u64 = 68;
     pub const PTRACE: u64 = 101;
@@ -106,12 +109,16 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
     }
     let regs: *const pt_regs = ctx.arg(0);
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
-    let (number, args) = unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi]) };
+    let (number, args) = unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi, (*regs).rdx]) };
     let Some((what, detail)) = reach_of(number, args, ret) else { return 0 };
     let (what, detail) = (veiled(u64::from(what)) as u32, veiled(u64::from(detail)) as u32);
     let reach = match what {
         reach::PTRACE => match other_process(job, number, args) {
             Some(pid) => Reach { pid, ..Reach::out(what, 0) },
+            None => return 0,
+        },
+        reach::SIGNAL => match owner(job, args[1] as u32, args[2]) {
+            Some(pid) => Reach { pid, ..Reach::out(what, detail) },
             None => return 0,
         },
         reach::USER_NAMESPACE | reach::KEY | reach::IPC | reach::IDENTITY => {
@@ -125,10 +132,11 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
 
 /// What a call that returned without an error reached for, and the detail.
 #[inline(always)]
-fn reach_of(number: u64, [a, b]: [u64; 2], ret: i64) -> Option<(u32, u32)> {
+fn reach_of(number: u64, [a, b, _]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
     let machine = (reach::MACHINE, number as u32);
     Some(match number {
         nr::BPF => (reach::BPF, a as u32),
+        nr::FCNTL => (reach::SIGNAL, SIGIO),
         nr::PERF_EVENT_OPEN => (reach::PERF, 0),
         nr::FSCONFIG if b != FSCONFIG_CMD_CREATE && b != FSCONFIG_CMD_RECONFIGURE => return None,
         nr::MOUNT | nr::MOVE_MOUNT | nr::FSCONFIG | nr::MOUNT_SETATTR => (reach::MOUNT, 0),
@@ -184,14 +192,10 @@ fn asks(timex: u64) -> bool {
 
 /// The process that was reached, unless it is the job's own.
 #[inline(always)]
-fn other_process(job: u64, number: u64, [a, _]: [u64; 2]) -> Option<u32> {
+fn other_process(job: u64, number: u64, [a, _, _]: [u64; 3]) -> Option<u32> {
     let task = scope::task();
     if number != nr::PTRACE {
-        // The number is one of the task's own namespace. In another than the
-        // first it can only be one that was started there.
-        let pids = peek_ptr(peek_ptr(task, &OFF_TASK_NSPROXY), &OFF_NSPROXY_PID);
-        let own = scope::label(a as u32).is_some_and(|label| label.job == job);
-        return (!own && peek::<u32>(pids, &OFF_PIDNS_LEVEL) == 0).then_some(a as u32);
+        return (!is_own_number(job, a as u32)).then_some(a as u32);
     }
     let other = if a == PTRACE_TRACEME {
         peek_ptr(task, &OFF_TASK_PARENT)

@@ -7,7 +7,10 @@ use core::{
 };
 
 use aya_ebpf::{
-    helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
+    helpers::{
+        bpf_probe_read_user,
+        generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
+    },
     programs::LsmContext,
 };
 use effectgate_common::{
@@ -22,9 +25,10 @@ use crate::{
     judge,
     kernel::{
         OFF_CRED_GID, OFF_CRED_UID, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_IPC_ID,
-        OFF_NSPROXY_UTS, OFF_PATH_DENTRY, OFF_PATH_MNT, OFF_SB_ROOT, OFF_SIGNAL_LIVE,
-        OFF_TASK_NSPROXY, OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_STATUS, OFF_TASK_TGID,
-        OFF_USERNS_LEVEL, OFF_UTS_NUMBER, OFF_VFSMOUNT_ROOT, Ptr, peek, peek_ptr,
+        OFF_NSPROXY_PID, OFF_NSPROXY_UTS, OFF_PATH_DENTRY, OFF_PATH_MNT, OFF_PIDNS_LEVEL,
+        OFF_SB_ROOT, OFF_SIGNAL_LIVE, OFF_TASK_NSPROXY, OFF_TASK_PID, OFF_TASK_SIGNAL,
+        OFF_TASK_STATUS, OFF_TASK_TGID, OFF_USERNS_LEVEL, OFF_UTS_NUMBER, OFF_VFSMOUNT_ROOT, Ptr,
+        peek, peek_ptr,
     },
     object::{self, Path, Place},
     open, scope,
@@ -151,6 +155,7 @@ hooks! {
     "ptrace_access_check" "security_ptrace_access_check" ptrace_access_check fexit_ptrace_access_check given 2 => attached;
     "ptrace_traceme" "security_ptrace_traceme" ptrace_traceme fexit_ptrace_traceme given 1 => offered;
     "task_kill" "security_task_kill" task_kill fexit_task_kill given 4 => signalled;
+    "file_fcntl" "security_file_fcntl" file_fcntl fexit_file_fcntl given 3 => controlled;
     "capable" "security_capable" capable fexit_capable given 4 => capable_of;
     "settime" "security_settime64" settime fexit_settime given 2 => time_set;
     "syslog" "security_syslog" syslog fexit_syslog given 1 => log_used;
@@ -287,6 +292,53 @@ fn to_process<H: Hook>(what: u32, detail: u32, task: Ptr) -> i32 {
             reached(job, Reach::process(what, detail, task), H::DENIES)
         }
         _ => 0,
+    }
+}
+
+// include/uapi/asm-generic/fcntl.h
+const F_SETOWN: u32 = 8;
+const F_SETOWN_EX: u32 = 15;
+/// The signal that an owner gets, unless another one is asked for.
+pub const SIGIO: u32 = 29;
+
+/// The process, or the leader of the group, that a file's signals are to go to by
+/// this call of `fcntl`, unless it is the job's own. Whoever can choose the
+/// signal kills with it.
+#[inline(always)]
+pub fn owner(job: u64, command: u32, argument: u64) -> Option<u32> {
+    let who = match command {
+        F_SETOWN => argument as i32,
+        // `struct f_owner_ex`: what kind of number, and the number.
+        // SAFETY: the helper checks the address.
+        F_SETOWN_EX => {
+            unsafe { bpf_probe_read_user((argument as *const i32).wrapping_add(1)) }.ok()?
+        }
+        _ => return None,
+    };
+    let number = who.unsigned_abs();
+    (number != 0 && !is_own_number(job, number)).then_some(number)
+}
+
+/// Whether a process id means one of the job's. It is one of the task's own
+/// namespace: in another than the first only what was started there has one.
+#[inline(always)]
+pub fn is_own_number(job: u64, number: u32) -> bool {
+    let pids = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_NSPROXY), &OFF_NSPROXY_PID);
+    scope::label(number).is_some_and(|label| label.job == job)
+        || peek::<u32>(pids, &OFF_PIDNS_LEVEL) != 0
+}
+
+/// `file_fcntl(file, cmd, arg)`
+#[inline(always)]
+fn controlled<H: Hook>(ctx: &H) -> i32 {
+    let command: u32 = ctx.arg(1);
+    if !matches!(command, F_SETOWN | F_SETOWN_EX) {
+        return 0;
+    }
+    let Some(job) = scope::current_job() else { return 0 };
+    match owner(job, command, ctx.arg(2)) {
+        Some(pid) => reached(job, Reach { pid, ..Reach::out(reach::SIGNAL, SIGIO) }, H::DENIES),
+        None => 0,
     }
 }
 

@@ -180,20 +180,17 @@ fn spoken(
     to.own = peer::is_own(ctx.sock_addr, job, &to, source(ctx.sock_addr));
     body.own = to.own.into();
     let finding = judge::address(job, op, &to);
-    let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
-    if denied {
-        say(job, op, body, decision::DENIED);
-        return REFUSE;
-    }
-    let repeats = finding == decision::WITHIN;
+    let decision = settled(job, finding);
+    let repeats = decision == decision::WITHIN;
     let key = key(job, op, &to);
     if repeats && emit::seen(&key, class::NET) {
         return PROCEED;
     }
-    if say(job, op, body, finding) && repeats {
+    let sent = say(job, op, body, decision);
+    if repeats && sent {
         emit::note(&key);
     }
-    PROCEED
+    answer(job, decision, sent)
 }
 
 /// The same address, spoken to in the same way by the same program.
@@ -219,20 +216,34 @@ fn binding(ctx: &SockAddrContext, family: u32) -> i32 {
         return PROCEED;
     }
     let body = asked(ctx, family);
-    if judge::address(job, op::BIND, &address(&body)) != decision::OUTSIDE {
+    let decision = settled(job, judge::address(job, op::BIND, &address(&body)));
+    if decision != decision::DENIED {
         return PROCEED;
     }
-    say(job, op::BIND, body, decision::DENIED);
-    REFUSE
+    let sent = say(job, op::BIND, body, decision);
+    answer(job, decision, sent)
 }
 
 #[inline(always)]
 fn bound(job: u64, sk: *mut bpf_sock, body: NetBody) -> i32 {
     socket::bound(peer::address_of(sk), body.port);
     let finding = judge::address(job, op::BIND, &address(&body));
+    let decision = settled(job, finding);
+    let sent = say(job, op::BIND, body, decision);
+    answer(job, decision, sent)
+}
+
+/// These hooks deny in every backend, and in each mode that does more than to
+/// observe.
+#[inline(always)]
+fn settled(job: u64, finding: u32) -> u32 {
     let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
-    say(job, op::BIND, body, if denied { decision::DENIED } else { finding });
-    if denied { REFUSE } else { PROCEED }
+    if denied { decision::DENIED } else { finding }
+}
+
+#[inline(always)]
+fn answer(job: u64, decision: u32, sent: bool) -> i32 {
+    if judge::answer(job, decision, sent, true) == 0 { PROCEED } else { REFUSE }
 }
 
 /// Whether it could be reported.

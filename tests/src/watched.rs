@@ -22,12 +22,22 @@ use crate::wait;
 /// # Panics
 /// When it cannot be watched.
 pub fn trigger<S: AsRef<OsStr>>(scene: &Scene, words: impl IntoIterator<Item = S>) -> Outcome {
+    if !by_daemon() {
+        return Gate::new(scene).trigger(words);
+    }
+    let shared = shared().read().expect("only the end of the process writes");
+    job(shared.as_ref().expect("tests end before the process"), scene, words)
+}
+
+/// Whether what is watched is a job of the daemon.
+///
+/// # Panics
+/// When the tests were told something else.
+#[must_use]
+pub fn by_daemon() -> bool {
     match std::env::var("EFFECTGATE_TEST_WAY").as_deref() {
-        Err(_) | Ok("run") => Gate::new(scene).trigger(words),
-        Ok("daemon") => {
-            let shared = shared().read().expect("only the end of the process writes");
-            job(shared.as_ref().expect("tests end before the process"), scene, words)
-        }
+        Err(_) | Ok("run") => false,
+        Ok("daemon") => true,
         Ok(other) => panic!("EFFECTGATE_TEST_WAY={other}: there are `run` and `daemon`"),
     }
 }

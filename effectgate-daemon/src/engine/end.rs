@@ -36,6 +36,7 @@ impl Work {
         }
         self.flush(id);
         self.losses(id);
+        self.holes(id);
         self.repeats(id);
         for notice in notices {
             self.note(id, notice);

@@ -75,6 +75,19 @@ impl Work {
         }
     }
 
+    /// Says so when more numbers are missing among a job's records than were
+    /// counted as lost: nothing explains them.
+    pub(super) fn holes(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let unexplained = self.kernel.missing(id).saturating_sub(job.lost);
+        if unexplained > 0 {
+            job.lost += unexplained;
+            let lost = vec![(Class::Guard, unexplained)];
+            self.metrics.lost(Stage::Ring, &lost);
+            self.step(Input::Gap { job: id, ts: self.now(), stage: Stage::Ring, lost });
+        }
+    }
+
     /// Turns counted losses into a gap record.
     pub(super) fn losses(&mut self, id: JobId) {
         let lost = match self.kernel.lost(id) {

@@ -59,7 +59,9 @@ fn own_port_at_one_address() {
 /// Datagrams go both ways: a client's port is one that the kernel chose.
 #[test]
 fn own_answers() {
-    for (any, address) in [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1"), ("0.0.0.0", "127.0.0.2")] {
+    for (any, address) in
+        [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1"), ("0.0.0.0", "127.0.0.1"), ("[::]", "::1")]
+    {
         let host = any.trim_matches(['[', ']']);
         watch(&[host], &format!("own-answers {any}:0 {address}")).assert_pass();
     }

@@ -28,6 +28,7 @@ pub(crate) const HOOKS: &[&str] = &[
     "task_kill",
     "task_alloc",
     "capable",
+    "file_fcntl",
     "settime",
     "syslog",
     "quotactl",
@@ -100,6 +101,7 @@ reaches! {
     signal                  "signal {pid} 28" "signal" Violation Anywhere true;
     signal_by_descriptor    "pidfd-signal {pid} 28" "signal" Violation Anywhere true;
     signal_in_disguise      "queue-signal {pid} 28" "signal" Violation Anywhere true;
+    signals_of_a_file       "own-signals {pid}" "signal" Violation Anywhere true;
     host_name               "set-host-name" "machine" Violation Anywhere true;
     accounting              "stop-accounting" "capability" Violation Machine true;
     reboot                  "reboot-keys" "capability" Violation Machine true;

@@ -4,7 +4,7 @@
 use effectgate_tests::{Scene, gate, record, watched};
 
 /// What these tests exercise: names in the hook table.
-pub(crate) const HOOKS: &[&str] = &["socket_create", "syscall_exit"];
+pub(crate) const HOOKS: &[&str] = &["socket_create", "socket_setsockopt", "syscall_exit"];
 
 const UDP_LITE: i32 = 136;
 const MPTCP: i32 = 262;
@@ -74,4 +74,23 @@ fn make(socket: Socket, numbers: [i32; 3]) {
     for (key, number) in ["family", "type", "protocol"].into_iter().zip(&numbers) {
         assert_eq!(guard["object"][key].to_string(), *number, "{key} of {guard}");
     }
+}
+
+/// A packet that is sent by way of another address reaches that one first.
+#[test]
+fn packets_that_go_another_way() {
+    let server = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is up");
+    let address = server.local_addr().expect("bound").to_string();
+    for effect in ["source-route", "source-route-message"] {
+        let scene = Scene::new();
+        scene.allow_hosts(std::slice::from_ref(&address));
+        let outcome = watched::trigger(&scene, [effect, &address]);
+        outcome.assert_fail();
+        let violations = outcome.violations();
+        assert_eq!(violations.len(), 1, "{}", outcome.story());
+        assert_eq!(record::kind(violations[0]), "guard/socket", "{}", outcome.story());
+    }
+    let scene = Scene::new();
+    scene.allow_hosts(std::slice::from_ref(&address));
+    watched::trigger(&scene, ["sendto", &address]).assert_pass();
 }

@@ -15,7 +15,7 @@ fn many() -> u32 {
 
 fn words(scene: &Scene) -> Vec<String> {
     let text = |name| scene.root().join(name).to_str().expect("UTF-8").to_owned();
-    vec!["hold".to_owned(), text("file"), many().to_string(), text("ready")]
+    vec!["hold-many".to_owned(), text("file"), many().to_string(), text("ready")]
 }
 
 /// The job opens them.

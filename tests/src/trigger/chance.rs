@@ -1,10 +1,12 @@
 //! Many file effects, chosen by chance.
 
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::file;
 use crate::sys::{Args, done};
@@ -46,7 +48,7 @@ impl Chance {
     }
 }
 
-fn effect(which: usize, one: &PathBuf, other: &PathBuf) -> io::Result<()> {
+fn effect(which: usize, one: &Path, other: &Path) -> io::Result<()> {
     let to_write = || OpenOptions::new().write(true).open(one);
     match which {
         0 => File::open(one).map(drop),
@@ -71,9 +73,8 @@ fn effect(which: usize, one: &PathBuf, other: &PathBuf) -> io::Result<()> {
     }
 }
 
-fn c_path(path: &PathBuf) -> io::Result<std::ffi::CString> {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }
 
 fn set_attribute(file: &File) -> io::Result<()> {

@@ -186,3 +186,35 @@ pub(crate) fn self_connect(family: &str) -> io::Result<()> {
 pub(crate) fn bind_path(path: &OsStr) -> io::Result<()> {
     std::os::unix::net::UnixDatagram::bind(path).map(drop)
 }
+
+/// `IPOPT_LSRR` with one address, and the end of the list (RFC 791).
+fn source_route(first: Ipv4Addr) -> [u8; 8] {
+    let [a, b, c, d] = first.octets();
+    [131, 7, 4, a, b, c, d, 0]
+}
+
+/// A datagram by way of the loopback address, as an option of its socket.
+pub(crate) fn routed(address: SocketAddr) -> io::Result<()> {
+    let socket = socket(&address, libc::SOCK_DGRAM)?;
+    let route = source_route(Ipv4Addr::LOCALHOST);
+    let (fd, at, len) = (socket.as_raw_fd(), (&raw const route).cast(), route.len() as u32);
+    // SAFETY: the option lives across the call and has this length.
+    done(unsafe { libc::setsockopt(fd, libc::IPPROTO_IP, libc::IP_OPTIONS, at, len) })?;
+    send_socket(&socket, &address, 0)
+}
+
+/// The same as part of the message.
+pub(crate) fn routed_message(address: SocketAddr) -> io::Result<()> {
+    let socket = socket(&address, libc::SOCK_DGRAM)?;
+    let (mut storage, len) = raw(&address);
+    let mut part = payload();
+    let mut message = message(&mut storage, len, &mut part);
+    // `struct cmsghdr`: its length, level and type, and then the options.
+    let kind = libc::IPPROTO_IP as u64 | (libc::IP_RETOPTS as u64) << 32;
+    let route = u64::from_ne_bytes(source_route(Ipv4Addr::LOCALHOST));
+    let mut control = [24_u64, kind, route];
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: everything that the message points to lives across the call.
+    done(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, 0) } as i64).map(drop)
+}

@@ -195,6 +195,13 @@ pub(crate) fn queue_signal(pid: i32, signal: i32) -> io::Result<()> {
         .map(drop)
 }
 
+/// Has a process told when a pipe can be read.
+pub(crate) fn own_signals(pid: i32) -> io::Result<()> {
+    let (read, _write) = io::pipe()?;
+    // SAFETY: takes numbers.
+    done(unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETOWN, pid) }).map(drop)
+}
+
 /// A child of its own, alive and then dead.
 pub(crate) fn signal_children() -> io::Result<()> {
     // SAFETY: the child only waits for a signal.

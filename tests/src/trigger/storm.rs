@@ -37,7 +37,7 @@ pub(crate) fn grow(args: &Args) -> io::Result<()> {
     file::create(c"deep")
 }
 
-/// `hold FILE COUNT READY`: holds the file open so often, in as many processes
+/// `hold-many FILE COUNT READY`: holds the file open so often, in as many processes
 /// as that takes, creates another to say so, and waits for a line.
 pub(crate) fn hold(args: &Args) -> io::Result<()> {
     let each = raise_limit()?.saturating_sub(64).max(1);
