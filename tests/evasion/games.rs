@@ -44,7 +44,7 @@ mod mounts {
         9 moved_mount_of_outside "attempt own-mounts , move-mount {outside} {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write {outside}/file | file/open_write {directory}/file" { tracepoint: NotPass };
         9 mount_over_the_root "attempt own-mounts , bind-mount {outside} {root} , write-file {root}/file" => "guard/reached mount | file/open_write {outside}/file | file/open_write {root}/file" { tracepoint: NotPass };
         9 read_only_root_mounted_where_it_may_be_written "attempt own-mounts , bind-mount {root} {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write" { harm: Done, tracepoint: NotPass };
-        10 detached_tmpfs_written "fsmount-write" => "file/create new | file/open_write new" { harm: Done, tracepoint: NotPass };
+        10 detached_tmpfs_written "fsmount-write" => "guard/reached mount | file/create new | file/open_write new" { harm: Done, tracepoint: NotPass };
         10 detached_clone_written "open-tree-write {outside} new" => "file/create {outside}/new | file/create new | file/open_write new" { tracepoint: NotPass };
 
         11 user_and_mount_namespace "own-user , bind-mount {outside} {directory} , write-file {directory}/file" => "guard/reached mount | file/open_write {outside}/file | file/open_write {directory}/file" { tracepoint: NotPass };

@@ -18,7 +18,7 @@ crate::rows! {
     19 module_loaded "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
 
     20 ring_flooded "flood {directory} 20000 write-file {outside}/file" => "file/open_write {outside}/file" { tracepoint: NotPass };
-    20 deeper_than_is_followed "chdir {deep} , create new" => "file/create new" { tracepoint: NotPass };
+    20 deeper_than_is_followed "chdir {deep} , create new" => "file/create new" { lsm: NotPass, tracepoint: NotPass };
     20 path_of_4_kib "long-path-write {outside} file" => "file/open_write {outside}/file";
     20 environment_of_64_kib "exec-large-environment DEPLOY_TOKEN 65536 {trigger} true" => "env/make DEPLOY_TOKEN" { harm: Done, lsm: NotPass };
     20 environment_of_512_kib "exec-large-environment DEPLOY_TOKEN 524288 {trigger} true" => "env/make DEPLOY_TOKEN" { harm: Done, lsm: NotPass, tracepoint: NotPass };

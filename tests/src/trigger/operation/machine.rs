@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::null_mut;
 
-use crate::sys::{Args, NULL, Word, call, invalid, open, open_call};
+use crate::sys::{Args, NULL, Word, call, open, open_call};
 
 pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
     Some(match effect {
@@ -131,36 +131,40 @@ fn bpf(command: i32, words: &[u64]) -> io::Result<i64> {
 }
 
 /// Every link that there is: `BPF_LINK_GET_NEXT_ID`, `BPF_LINK_GET_FD_BY_ID`,
-/// `BPF_LINK_DETACH`. Fails when none could be.
+/// `BPF_LINK_DETACH`. Fails when there are some, and none could be.
 fn detach_links() -> io::Result<()> {
-    let (mut found, mut detached) = (Err(invalid()), false);
-    for id in ids(31) {
+    let mut found = Ok(());
+    for id in ids(31)? {
         let link = bpf(30, &[id])?;
-        match bpf(34, &[link as u64]) {
-            Ok(_) => detached = true,
+        let detached = bpf(34, &[link as u64]);
+        call!(libc::SYS_close, link)?;
+        match detached {
+            Ok(_) => return Ok(()),
             Err(error) => found = Err(error),
         }
-        call!(libc::SYS_close, link)?;
     }
-    if detached { Ok(()) } else { found }
+    found
 }
 
-fn ids(next: i32) -> impl Iterator<Item = u64> {
-    let mut id = 0_u64;
-    std::iter::from_fn(move || {
+/// The numbers of all that there are.
+fn ids(next: i32) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    loop {
         let mut attributes = [0_u64; 18];
-        attributes[0] = id;
+        attributes[0] = found.last().copied().unwrap_or(0);
         let size = size_of_val(&attributes);
-        call!(libc::SYS_bpf, next, attributes.as_mut_ptr(), size).ok()?;
-        // `next_id` is the second word of four bytes.
-        id = attributes[0] >> 32;
-        Some(id)
-    })
+        match call!(libc::SYS_bpf, next, attributes.as_mut_ptr(), size) {
+            // `next_id` is the second word of four bytes.
+            Ok(_) => found.push(attributes[0] >> 32),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(found),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Takes every key out of every hash map that there is.
 fn clear_maps() -> io::Result<()> {
-    for id in ids(12) {
+    for id in ids(12)? {
         let map = bpf(14, &[id])?;
         let mut key = [0_u8; 256];
         // `BPF_MAP_GET_NEXT_KEY`, `BPF_MAP_DELETE_ELEM`: no key asks for the first.
