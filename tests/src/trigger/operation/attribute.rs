@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::sys::{Args, NULL, call, open};
 
@@ -13,9 +13,10 @@ const ACL: &CStr = c"system.posix_acl_access";
 const CAPABILITY: &CStr = c"security.capability";
 
 /// `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` (`linux/fs.h`).
+const GET_FLAGS: u64 = 0x8008_6601;
 const SET_FLAGS: u64 = 0x4008_6602;
 const SET_FSXATTR: u64 = 0x401c_5820;
-static NODUMP: u64 = 0x40;
+const NODUMP: u64 = 0x40;
 
 /// Linux 6.13.
 const SYS_SETXATTRAT: libc::c_long = 463;
@@ -67,7 +68,8 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "compat-ioctl-setflags" => Some(args.c(0).and_then(|path| compat_set_flags(path))),
         "ioctl-setflags" => on(|path| {
             let file = open(path, libc::O_RDONLY)?;
-            call!(libc::SYS_ioctl, file.as_raw_fd(), SET_FLAGS, &raw const NODUMP)
+            let flags = with_nodump(&file)?;
+            call!(libc::SYS_ioctl, file.as_raw_fd(), SET_FLAGS, &raw const flags)
         }),
         "ioctl-fssetxattr" => on(|path| {
             let file = open(path, libc::O_RDONLY)?;
@@ -77,6 +79,13 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         }),
         _ => None,
     }
+}
+
+/// A file's flags and that one: a file system need not let go of others.
+fn with_nodump(file: &OwnedFd) -> io::Result<u64> {
+    let mut flags: u64 = 0;
+    call!(libc::SYS_ioctl, file.as_raw_fd(), GET_FLAGS, &raw mut flags)?;
+    Ok(flags | NODUMP)
 }
 
 /// Long ago.
@@ -138,7 +147,7 @@ fn compat_set_flags(path: &CStr) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the mapping may be written.
-    unsafe { flags.cast::<u32>().write(NODUMP as u32) };
+    unsafe { flags.cast::<u32>().write(with_nodump(&file)? as u32) };
     let answer: u64;
     // SAFETY: `ioctl` (54), which reads the number; rbx, which the compiler keeps
     // for itself, is given back.
