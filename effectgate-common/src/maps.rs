@@ -118,6 +118,8 @@ pub mod meant {
     pub const STREAM_WRITE: u32 = 8;
     /// A listed Unix socket's.
     pub const UNIX: u32 = 16;
+    /// It has a name outside the job's roots as well.
+    pub const LINKED: u32 = 32;
 }
 
 /// Key of `TERMINALS`: the job's own.

@@ -68,6 +68,7 @@ pub(crate) fn started() -> Started {
         ],
         binaries: vec![],
         sockets: vec![],
+        linked: vec![],
         digests_hold: true,
         own: vec![],
         hosts: vec![],

@@ -6,7 +6,7 @@ mod start;
 
 use std::net::IpAddr;
 
-pub use start::{Found, Root, Started, Stream};
+pub use start::{Found, Linked, Root, Started, Stream};
 
 /// Nanoseconds since the Unix epoch, UTC.
 pub type UnixNanos = u64;

@@ -10,9 +10,9 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_RDEV,
-        OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV, OFF_SB_MAGIC,
-        OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
+        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_NLINK,
+        OFF_INODE_RDEV, OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV,
+        OFF_SB_MAGIC, OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
@@ -80,6 +80,7 @@ struct Object {
     dev: u32,
     mode: u32,
     rdev: u32,
+    nlink: u32,
     internal: bool,
 }
 
@@ -108,6 +109,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         dev: peek(sb, &OFF_SB_DEV),
         mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
         rdev: if node == EXISTS { rdev } else { node as u32 },
+        nlink: peek(inode, &OFF_INODE_NLINK),
         internal: object::is_internal(mnt, sb),
     };
     let own_proc = object.magic == PROC && is_of_caller(inode);
@@ -170,6 +172,10 @@ fn is_device(object: &Object) -> bool {
 fn write(object: &Object, root: walk::Root, own_proc: bool, op: u16) -> u32 {
     let through = matches!(op, op::OPEN_WRITE | op::TRUNCATE | op::WRITE | op::IOCTL);
     let leads_out = is_device(object) && (through || op == op::CREATE);
+    let changes = through || matches!(op, op::CHMOD | op::CHOWN | op::SETXATTR | op::UTIMES);
+    if changes && object.nlink > 1 && meant(object) & meant::LINKED != 0 {
+        return decision::OUTSIDE;
+    }
     if !leads_out && root.rights & right::WRITE != 0 {
         return decision::WITHIN;
     }

@@ -18,8 +18,11 @@ use crate::{
     emit,
     hook::{Hook, hooks},
     judge::{self, Node},
-    kernel::{OFF_FILE_FLAGS, OFF_PATH_DENTRY, OFF_PATH_MNT, Ptr, follow, read},
-    object::{self, Path, Place},
+    kernel::{
+        OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_PATH_DENTRY, OFF_PATH_MNT, OFF_SB_MAGIC, Ptr, follow,
+        peek, peek_ptr, read,
+    },
+    object::{self, MQUEUE, Path, Place},
     open, scope,
 };
 
@@ -143,7 +146,15 @@ fn settle<H: Hook>(op: u16, dentry: Ptr, node: Node) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let tid = scope::tid();
     // SAFETY: only this thread writes its note.
-    let Some(pending) = (unsafe { PENDING.get(tid) }).copied() else { return 0 };
+    let Some(pending) = (unsafe { PENDING.get(tid) }).copied() else {
+        // Message queues are made and removed by calls of their own, which pass
+        // no `path_*` hook.
+        let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
+        if peek::<u64>(sb, &OFF_SB_MAGIC) != MQUEUE {
+            return 0;
+        }
+        return object::effect(job, op, Path { mnt: core::ptr::null(), dentry }, H::DENIES);
+    };
     let at = dentry as u64;
     if pending.dentry != at && (op != op::RENAME || pending.other != at) {
         return 0;

@@ -96,6 +96,10 @@ pub fn describe(record: Record, place: Place, path: Path, name: Name, found: Fou
     }
 }
 
+/// `MQUEUE_MAGIC` (`ipc/mqueue.c`): mounted by the kernel for itself, but what
+/// lies there is there for every process.
+pub const MQUEUE: u64 = 0x1980_0202;
+
 /// Whether it lies where no path leads. Without a mount its file system says so.
 #[inline(always)]
 pub fn is_internal(mnt: Ptr, sb: Ptr) -> bool {
@@ -103,6 +107,7 @@ pub fn is_internal(mnt: Ptr, sb: Ptr) -> bool {
         peek::<u64>(sb, &OFF_SB_FLAGS) as u32 & SB_NOUSER != 0
     } else {
         peek::<u32>(mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0
+            && peek::<u64>(sb, &OFF_SB_MAGIC) != MQUEUE
     }
 }
 

@@ -43,6 +43,9 @@ pub struct Started {
     /// The files that the policy's Unix sockets are bound to; those that were
     /// not there when the job started allow nothing.
     pub sockets: Vec<Found>,
+    /// Files below the job's roots that had another name elsewhere when it
+    /// started: what changes them changes what is outside.
+    pub linked: Vec<Linked>,
     /// Those files have the digests that the policy lists. False where a log is
     /// judged by another policy than it was written under: it holds none.
     pub digests_hold: bool,
@@ -85,6 +88,15 @@ pub struct Found {
     /// Resolved path.
     pub path: Bytes,
     /// As the kernel knows them, like those of a [`FileObject`](super::FileObject).
+    pub dev: Device,
+    pub ino: u64,
+}
+
+/// A file that has names on both sides of the job's roots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// One of those below the roots, resolved.
+    pub path: Bytes,
     pub dev: Device,
     pub ino: u64,
 }

@@ -58,6 +58,9 @@ fn place(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Judgemen
     if let Some(judgement) = device(tables, pid, op, object) {
         return judgement;
     }
+    if changes_file(op) && tables.is_linked(object) {
+        return Judgement::violates(Rule::of_every_policy("hard-link"));
+    }
     let writes = tables.started.policy.roots.writes;
     if let RootMatch::Below(id) = object.root
         && let Some(place) = tables.place(id).filter(|place| place.rights.write)
@@ -90,6 +93,12 @@ fn device(tables: &Tables, pid: u32, op: FileOp, object: &FileObject) -> Option<
             Judgement::violates(Rule::written(&tables.started, tables.started.policy.roots.writes))
         }
     })
+}
+
+/// The file itself is changed, under whatever name: not only one of its names.
+fn changes_file(op: FileOp) -> bool {
+    reaches_content(op)
+        || matches!(op, FileOp::Chmod | FileOp::Chown | FileOp::Setxattr | FileOp::Utimes)
 }
 
 /// What lies behind the name is changed, and not the name or what is said of it.

@@ -58,6 +58,8 @@ pub struct KnownFile {
     pub stream_write: bool,
     /// A Unix socket that may be spoken to.
     pub unix: bool,
+    /// It has a name outside the roots as well, and may not be changed.
+    pub linked: bool,
 }
 
 /// Where a connection may go.
@@ -130,6 +132,9 @@ impl Tables {
         }
         for socket in &started.sockets {
             files.at(socket.dev, socket.ino).unix = true;
+        }
+        for file in &started.linked {
+            files.at(file.dev, file.ino).linked = true;
         }
         files.known()
     }

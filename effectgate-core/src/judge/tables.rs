@@ -1,7 +1,7 @@
 //! What is looked up while judging, made once for a job: each question costs
 //! the same, however long the policy is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use crate::host;
@@ -28,6 +28,9 @@ pub struct Tables {
     /// Those of files that are known by nothing but their paths.
     paths: HashMap<Bytes, Vec<usize>>,
     sockets: Sockets,
+    /// By device and inode, and by path, those of files with names elsewhere.
+    linked: HashSet<(Device, u64)>,
+    linked_paths: HashSet<Bytes>,
 }
 
 /// Indices in the policy's Unix sockets.
@@ -87,6 +90,8 @@ impl Tables {
             files,
             paths,
             sockets: Sockets::of(&started.sockets),
+            linked: started.linked.iter().map(|file| (file.dev, file.ino)).collect(),
+            linked_paths: started.linked.iter().map(|file| file.path.clone()).collect(),
             started,
         }
     }
@@ -127,6 +132,14 @@ impl Tables {
         let by_file = self.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
         let by_path = || self.paths.get(&file.path).filter(|_| !file.path_cut);
         by_file.or_else(by_path).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the file had a name outside the job's roots as well.
+    pub(super) fn is_linked(&self, file: &FileObject) -> bool {
+        if file.ino != 0 {
+            return self.linked.contains(&(file.dev, file.ino));
+        }
+        !file.path_cut && self.linked_paths.contains(&file.path)
     }
 
     /// The entry of the policy's Unix sockets that means this file.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, NetOp, Notice,
-    RootMatch, Stage, Started, Stream, UnixPeer,
+    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, Linked, NetOp,
+    Notice, RootMatch, Stage, Started, Stream, UnixPeer,
 };
 use crate::judge::{Peer, Tables};
 use crate::policy::Rights;
@@ -99,6 +99,9 @@ pub(crate) fn opening(started: &Started) -> Value {
     }
     if !started.sockets.is_empty() {
         object["sockets"] = started.sockets.iter().map(socket).collect();
+    }
+    if !started.linked.is_empty() {
+        object["linked"] = started.linked.iter().map(linked).collect();
     }
     object
 }
@@ -345,6 +348,10 @@ fn file_members(tables: &Tables, object: &FileObject) -> Map<String, Value> {
 
 fn rights(rights: Rights) -> Vec<&'static str> {
     rights.names().collect()
+}
+
+fn linked(file: &Linked) -> Value {
+    json!({ "path": escape(&file.path), "dev": device(file.dev), "ino": number(file.ino) })
 }
 
 fn stream(stream: &Stream) -> Value {

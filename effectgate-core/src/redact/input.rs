@@ -42,7 +42,8 @@ fn started(started: &mut Started) {
     let files = started.binaries.iter_mut().chain(&mut started.sockets);
     let files = files.map(|found| &mut found.path);
     let places = started.workspace.iter_mut().chain(&mut started.home).chain(&mut started.own);
-    for place in roots.chain(files).chain(places) {
+    let linked = started.linked.iter_mut().map(|file| &mut file.path);
+    for place in roots.chain(files).chain(places).chain(linked) {
         *place = path(place);
     }
     names(&mut started.env);

@@ -69,6 +69,7 @@ pub(crate) fn stage(opening: Opening, policy: Policy, same_policy: bool) -> (Sta
         roots,
         binaries,
         sockets,
+        linked: opening.linked,
         digests_hold: same_policy,
         own: opening.own,
         hosts,

@@ -173,6 +173,7 @@ pub fn started() -> Started {
         ],
         binaries: vec![],
         sockets: vec![],
+        linked: vec![],
         digests_hold: true,
         own: vec![],
         hosts: vec![vec!["192.0.2.1".parse().unwrap()], vec![]],

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
 use effectgate_core::{
-    input::{Device, Found, JobId, Root},
+    input::{Device, Found, JobId, Linked, Root},
     policy::Rights,
 };
 
@@ -163,6 +163,22 @@ impl Roots {
             self.files.entry(job).or_default().push(file);
         }
         Ok(found)
+    }
+
+    /// Says how the kernel knows files that have another name elsewhere. Their
+    /// numbers stay their own as long as they have that name.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn know_linked(&mut self, kernel: &mut Kernel, paths: &[PathBuf]) -> Result<Vec<Linked>> {
+        let mut linked = Vec::with_capacity(paths.len());
+        for path in paths {
+            // Gone again: then what takes its place has no name elsewhere.
+            let Ok((_, answer)) = identify(kernel, path) else { continue };
+            let bytes = path.as_os_str().as_bytes().to_vec();
+            linked.push(Linked { path: bytes, dev: device(answer.dev), ino: answer.ino });
+        }
+        Ok(linked)
     }
 
     /// Holds the Unix sockets that `job` may speak to, and says how the kernel

@@ -61,6 +61,7 @@ impl Work {
         let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
         self.roots.keep_from(&mut self.kernel, id, &found.private)?;
         let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
+        let linked = self.roots.know_linked(&mut self.kernel, &found.linked)?;
         let sockets = self.roots.hold_sockets(&mut self.kernel, id, found.sockets)?;
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
@@ -119,6 +120,7 @@ impl Work {
             roots,
             binaries,
             sockets,
+            linked,
             digests_hold: true,
             own,
             hosts: found.hosts,

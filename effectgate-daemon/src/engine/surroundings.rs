@@ -1,6 +1,7 @@
 //! What is found out about a job's surroundings before the engine sees it: a
 //! resolver or a large tree may take its time, which is the caller's.
 
+mod linked;
 mod programs;
 
 use std::{
@@ -33,6 +34,9 @@ pub struct Surroundings {
     /// Credentials below directories that a profile lets be read: roots without
     /// a right, for a kernel program goes by inodes and not by names.
     pub private: Vec<PathBuf>,
+    /// Files below the roots that may be written which have another name
+    /// elsewhere.
+    pub linked: Vec<PathBuf>,
     pub programs: Vec<Program>,
     pub sockets: Vec<Socket>,
     /// What each host of the policy resolves to now.
@@ -78,8 +82,9 @@ pub fn look(spec: &JobSpec, file: Coverage) -> Result<Surroundings> {
     let links = if file == Coverage::Argument { links::below(&written) } else { Vec::new() };
     let programs = programs::find(&spec.policy, &roots)?;
     let (hosts, sockets) = (resolve(&spec.policy), sockets(&spec.policy));
+    let linked = linked::elsewhere(&written);
     let private = private(spec, &roots);
-    Ok(Surroundings { private, programs, sockets, hosts, links, roots })
+    Ok(Surroundings { private, linked, programs, sockets, hosts, links, roots })
 }
 
 /// Every root with what is mounted below it now.

@@ -111,6 +111,7 @@ fn meanings(file: &KnownFile) -> u32 {
         | bit(file.stream_read, meant::STREAM_READ)
         | bit(file.stream_write, meant::STREAM_WRITE)
         | bit(file.unix, meant::UNIX)
+        | bit(file.linked, meant::LINKED)
 }
 
 /// The kernel's own encoding (`include/linux/kdev_t.h`).

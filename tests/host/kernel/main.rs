@@ -16,6 +16,7 @@ mod differential;
 mod games;
 mod given;
 mod left;
+mod linked;
 mod listeners;
 mod manifests;
 mod names;

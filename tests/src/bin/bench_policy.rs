@@ -122,6 +122,7 @@ fn started(policy: Policy) -> Started {
         roots: roots.collect(),
         binaries: binaries.collect(),
         sockets: Vec::new(),
+        linked: Vec::new(),
         digests_hold: true,
         own: Vec::new(),
         hosts: Vec::new(),

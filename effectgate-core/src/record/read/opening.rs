@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::members::{Members, Read, address, bytes, device, known};
 use crate::input::{
-    Backend, Bytes, Class, Coverage, Coverages, Device, Found, Known, Mode, Stream, UnixNanos,
+    Backend, Bytes, Class, Coverage, Coverages, Device, Found, Known, Linked, Mode, Stream,
+    UnixNanos,
 };
 use crate::pin::ReviewNote;
 use crate::policy::Rights;
@@ -37,6 +38,7 @@ pub(crate) struct Opening {
     pub binaries: Vec<(String, Found)>,
     /// The path in the policy, and the file that it is bound to.
     pub sockets: Vec<(String, Found)>,
+    pub linked: Vec<Linked>,
     pub own: Vec<Bytes>,
     /// What stands in the policy, and what it resolved to.
     pub hosts: Vec<(Option<String>, Vec<IpAddr>)>,
@@ -94,6 +96,10 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
             Some(_) => object.list("sockets", |value| found(value, "sockets"))?,
             None => Vec::new(),
         },
+        linked: match object.get("linked") {
+            Some(_) => object.list("linked", linked)?,
+            None => Vec::new(),
+        },
         own: object.list("own", bytes)?,
         hosts: object.list("hosts", host)?,
         streams: object.list("streams", stream)?,
@@ -131,6 +137,15 @@ fn found(value: &Value, list: &'static str) -> Read<(String, Found)> {
         ino: members.number("ino")?,
     };
     Ok((members.string("name")?, found))
+}
+
+fn linked(value: &Value) -> Read<Linked> {
+    let file = Members::of(value, "linked")?;
+    Ok(Linked {
+        path: bytes(file.value("path")?)?,
+        dev: device(file.value("dev")?)?,
+        ino: file.number("ino")?,
+    })
 }
 
 fn stream(value: &Value) -> Read<Stream> {
