@@ -151,7 +151,8 @@ impl Daemon {
         self.start_job_with(name, &["--manifest", &manifest, "--workspace", &root], cgroup)
     }
 
-    fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
+    /// The same with these options.
+    pub(crate) fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
         let cgroup = text(cgroup.path());
         let words = [&["start", "--cgroup", &cgroup, "--name", name], policy].concat();
         let found = self.job_json(&words);

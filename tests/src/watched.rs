@@ -22,11 +22,55 @@ use crate::wait;
 /// # Panics
 /// When it cannot be watched.
 pub fn trigger<S: AsRef<OsStr>>(scene: &Scene, words: impl IntoIterator<Item = S>) -> Outcome {
+    trigger_in(scene, "observe", words)
+}
+
+/// The same in another mode.
+///
+/// # Panics
+/// When it cannot be watched.
+pub fn trigger_in<S: AsRef<OsStr>>(
+    scene: &Scene,
+    mode: &str,
+    words: impl IntoIterator<Item = S>,
+) -> Outcome {
     if !by_daemon() {
-        return Gate::new(scene).trigger(words);
+        return Gate::new(scene).option(["--mode", mode]).trigger(words);
     }
+    let envelope = scene.envelope();
+    let policy = ["--envelope", envelope.to_str().expect("UTF-8"), "--mode", mode];
+    let mut command = Command::new(gate::trigger());
+    command.args(words);
+    with_shared(scene, &policy, command)
+}
+
+/// Runs a command under the scene's manifest, whose workspace is the root.
+///
+/// # Panics
+/// When it cannot be watched.
+pub fn manifest<S: AsRef<OsStr>>(
+    scene: &Scene,
+    mode: &str,
+    command: impl IntoIterator<Item = S>,
+) -> Outcome {
+    if !by_daemon() {
+        return Gate::manifest(scene).option(["--mode", mode]).run(command);
+    }
+    let (manifest, root) = (scene.manifest(), scene.root());
+    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
+    let (manifest, root) = (text(&manifest), text(&root));
+    let policy = ["--manifest", &manifest, "--workspace", &root, "--mode", mode];
+    let mut words = command.into_iter();
+    // Relative to the root: where the command starts is not where the test does.
+    let program = scene.root().join(words.next().expect("a program").as_ref());
+    let mut command = Command::new(program);
+    command.args(words);
+    with_shared(scene, &policy, command)
+}
+
+fn with_shared(scene: &Scene, policy: &[&str], command: Command) -> Outcome {
     let shared = shared().read().expect("only the end of the process writes");
-    job(shared.as_ref().expect("tests end before the process"), scene, words)
+    job(shared.as_ref().expect("tests end before the process"), scene, policy, command)
 }
 
 /// Whether what is watched is a job of the daemon.
@@ -93,20 +137,14 @@ extern "C" fn end_shared() {
     }
 }
 
-/// `trigger` as a job: its cgroup is watched before it enters.
-fn job<S: AsRef<OsStr>>(
-    daemon: &Daemon,
-    scene: &Scene,
-    words: impl IntoIterator<Item = S>,
-) -> Outcome {
+/// A command as a job: its cgroup is watched before it enters. `policy` are the
+/// options of `job start` that say under what.
+fn job(daemon: &Daemon, scene: &Scene, policy: &[&str], mut command: Command) -> Outcome {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let name = format!("case-{}", JOBS.fetch_add(1, Ordering::Relaxed));
     let cgroup = Cgroup::new();
-    let id = daemon.start_job(&name, &scene.envelope(), &cgroup);
-
-    let mut command = Command::new(gate::trigger());
+    let id = daemon.start_job_with(&name, policy, &cgroup);
     command
-        .args(words)
         .env_clear()
         .env("PATH", gate::PATH)
         .current_dir(scene.root())
@@ -137,6 +175,9 @@ fn job<S: AsRef<OsStr>>(
     );
     let printed = documents(&finish.stdout);
     assert_eq!(printed.first(), Some(outcome.verdict()), "{}{}", daemon.log(), outcome.story());
-    outcome.assert_replays("--envelope", &scene.envelope());
+    match policy.first() {
+        Some(&"--manifest") => outcome.assert_replays("--manifest", &scene.manifest()),
+        _ => outcome.assert_replays("--envelope", &scene.envelope()),
+    }
     outcome
 }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use effectgate_tests::{Gate, Outcome, Scene, record};
+use effectgate_tests::{Outcome, Scene, record, watched};
 
 /// What these tests exercise: names in the hook table.
 pub(crate) const HOOKS: &[&str] = &["before_bind4", "before_bind6"];
@@ -57,7 +57,7 @@ fn read(mut stream: TcpStream) -> Vec<u8> {
 
 fn run(mode: &str, words: &str) -> Outcome {
     let scene = Scene::new();
-    Gate::new(&scene).option(["--mode", mode]).trigger(words.split_whitespace())
+    watched::trigger_in(&scene, mode, words.split_whitespace())
 }
 
 fn modes() -> [&'static str; 2] {

@@ -3,11 +3,11 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::unix::{ffi::OsStrExt, fs::symlink, process::CommandExt};
+use std::os::unix::{ffi::OsStrExt, fs::symlink};
 use std::path::Path;
 
 use effectgate_tests::manifest::Manifest;
-use effectgate_tests::{Gate, Outcome, Scene, gate, record};
+use effectgate_tests::{Outcome, Scene, gate, record, watched};
 use serde_json::{Value, json};
 
 /// Effects of one job.
@@ -64,27 +64,33 @@ fn chosen(number: u64) -> Vec<String> {
     places
 }
 
-/// In a mount namespace of the observer's own: one tree appears in another, and
-/// a new file system in a third.
-fn with_mounts(gate: Gate, root: &Path) -> Gate {
-    let path = |name: &str| CString::new(root.join(name).as_os_str().as_bytes()).expect("no NUL");
-    let (from, to, new) = (path("b/q"), path("a/mounted"), path("c/q/mounted"));
-    gate.with(|command| {
-        let prepare = move || {
-            let none = std::ptr::null();
-            let private = libc::MS_REC | libc::MS_PRIVATE;
-            // SAFETY: system calls on strings that live across them.
-            let done = unsafe {
-                libc::unshare(libc::CLONE_NEWNS)
-                    | libc::mount(none, c"/".as_ptr(), none, private, none.cast())
-                    | libc::mount(from.as_ptr(), to.as_ptr(), none, libc::MS_BIND, none.cast())
-                    | libc::mount(none, new.as_ptr(), c"tmpfs".as_ptr(), 0, none.cast())
-            };
-            if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+/// One tree appears in another, and a new file system in a third; gone again
+/// when dropped.
+struct Mounts([CString; 2]);
+
+impl Mounts {
+    fn on(root: &Path) -> Mounts {
+        let path =
+            |name: &str| CString::new(root.join(name).as_os_str().as_bytes()).expect("no NUL");
+        let (from, to, new) = (path("b/q"), path("a/mounted"), path("c/q/mounted"));
+        let none = std::ptr::null();
+        // SAFETY: system calls on strings that live across them.
+        let done = unsafe {
+            libc::mount(from.as_ptr(), to.as_ptr(), none, libc::MS_BIND, none.cast())
+                | libc::mount(none, new.as_ptr(), c"tmpfs".as_ptr(), 0, none.cast())
         };
-        // SAFETY: nothing but system calls between fork and exec.
-        unsafe { command.pre_exec(prepare) };
-    })
+        assert_eq!(done, 0, "mount: {}", std::io::Error::last_os_error());
+        Mounts([to, new])
+    }
+}
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        for place in &self.0 {
+            // SAFETY: a string that lives across the call.
+            unsafe { libc::umount2(place.as_ptr(), libc::MNT_DETACH) };
+        }
+    }
 }
 
 fn words(scene: &Scene, seed: u64) -> Vec<String> {
@@ -123,9 +129,9 @@ fn envelopes() {
             let roots = places.iter().map(|place| scene.root().join(place).display().to_string());
             let roots: Vec<Value> = roots.map(Value::from).collect();
             scene.allow(|envelope| envelope["allowed_roots"] = roots.clone().into());
-            let gate = with_mounts(Gate::new(&scene), &scene.root());
-            let gate = gate.option(["--mode", mode]);
-            assert_one_answer(&gate.run(words(&scene, seed)), mode, seed);
+            let _mounts = Mounts::on(&scene.root());
+            let outcome = watched::trigger_in(&scene, mode, &words(&scene, seed)[1..]);
+            assert_one_answer(&outcome, mode, seed);
         }
     }
 }
@@ -144,9 +150,9 @@ fn manifests() {
                 .set("write_roots", json!(chosen(number)[..1]))
                 .set("exec_roots", json!(["tools"]));
             scene.write_manifest(&manifest.text());
-            let gate = with_mounts(Gate::manifest(&scene), &scene.root());
-            let gate = gate.option(["--mode", mode]);
-            assert_one_answer(&gate.run(words(&scene, seed)), mode, seed);
+            let _mounts = Mounts::on(&scene.root());
+            let outcome = watched::manifest(&scene, mode, words(&scene, seed));
+            assert_one_answer(&outcome, mode, seed);
         }
     }
 }

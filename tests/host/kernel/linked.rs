@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use effectgate_tests::{Gate, Scene, gate, record};
+use effectgate_tests::{Scene, gate, record, watched};
 
 const CHANGES: [(&str, &str); 4] = [
     ("open-write {}", "file/open_write"),
@@ -21,7 +21,7 @@ fn a_name_outside_is_outside() {
         let (before, name) = (fs::read(&file).expect("read"), name.display().to_string());
         let mode = if gate::backend() == "lsm" { "enforce" } else { "observe" };
         let words = words.replace("{}", &name);
-        let outcome = Gate::new(&scene).option(["--mode", mode]).trigger(words.split_whitespace());
+        let outcome = watched::trigger_in(&scene, mode, words.split_whitespace());
         outcome.assert_fail();
         let seen = outcome.violations();
         assert_eq!(record::kind(seen[0]), kind, "{}", outcome.story());
@@ -42,11 +42,11 @@ fn names_inside_are_inside() {
     let name = name.display().to_string();
     for (words, _) in CHANGES {
         let words = words.replace("{}", &name);
-        Gate::new(&scene).trigger(words.split_whitespace()).assert_pass();
+        watched::trigger(&scene, words.split_whitespace()).assert_pass();
     }
     // The name itself is the job's to give and to take.
     let scene = Scene::new();
     let name = scene.root().join("other-name");
     fs::hard_link(scene.outside().join("file"), &name).expect("link");
-    Gate::new(&scene).trigger(["unlink", &name.display().to_string()]).assert_pass();
+    watched::trigger(&scene, ["unlink", &name.display().to_string()]).assert_pass();
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use effectgate_tests::manifest::Manifest;
-use effectgate_tests::{Gate, Scene, gate, record};
+use effectgate_tests::{Scene, gate, record, watched};
 
 /// What these tests exercise: names in the hook table.
 pub(crate) const HOOKS: &[&str] = &["bprm_creds_from_file"];
@@ -23,7 +23,7 @@ fn scene() -> Scene {
 fn a_clean_job_passes() {
     let words = ["sequence", "open-read", "file", ",", "create", "directory/new", ","];
     let words = [&["tools/trigger"], &words[..], &["exec", "tools/trigger", "true"]].concat();
-    Gate::manifest(&scene()).run(words).assert_pass();
+    watched::manifest(&scene(), "observe", words).assert_pass();
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn each_thing_outside_is_a_violation() {
     let scene = scene();
     let words = ["sequence", "open-read", "../outside/file", ",", "open-write", "file", ","];
     let words = [&["tools/trigger"], &words[..], &["exec", "directory/trigger", "true"]].concat();
-    let outcome = Gate::manifest(&scene).run(words);
+    let outcome = watched::manifest(&scene, "observe", words);
     outcome.assert_fail();
     let seen = outcome.violations().into_iter().map(|event| {
         let (kind, rule) = (record::kind(event), record::text(&event["rule"]["name"]).to_owned());
@@ -55,7 +55,7 @@ fn each_thing_outside_is_a_violation() {
 fn what_is_not_listed_does_not_start() {
     let scene = scene();
     let words = ["tools/trigger", "sequence", "exec", "directory/trigger", "create", "directory/x"];
-    let outcome = Gate::manifest(&scene).option(["--mode", "enforce"]).run(words);
+    let outcome = watched::manifest(&scene, "enforce", words);
     outcome.assert_fail();
     let seen = outcome.violations();
     assert_eq!(seen.len(), 1, "{}", outcome.story());

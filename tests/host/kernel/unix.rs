@@ -126,10 +126,10 @@ fn listed_by_a_manifest() {
     let manifest = Manifest::new().set("unix_sockets", serde_json::json!([place]));
     scene.write_manifest(&manifest.text());
     for path in [place, "link"] {
-        Gate::manifest(&scene).run(["tools/trigger", "unix-stream", path]).assert_pass();
+        watched::manifest(&scene, "observe", ["tools/trigger", "unix-stream", path]).assert_pass();
     }
     scene.write_manifest(&Manifest::new().text());
-    let outcome = Gate::manifest(&scene).run(["tools/trigger", "unix-stream", place]);
+    let outcome = watched::manifest(&scene, "observe", ["tools/trigger", "unix-stream", place]);
     outcome.assert_fail();
 }
 

@@ -65,8 +65,8 @@ for backend in $backends; do
     done
     for binary in $binaries; do
         case "$binary $backend" in
-        # Natively the profiles are tried with this backend.
-        "profiles tracepoint") ;;
+        # Natively these are tried with this backend.
+        "profiles tracepoint" | "real tracepoint" | "storm tracepoint") ;;
         # What it attaches to is what `lsm` attaches to.
         "real fentry" | "profiles fentry" | "storm fentry") ;;
         # Where a file system has all that files can have.
