@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::input::{Bytes, FileOp, Guard, What};
+use crate::input::{Bytes, FileOp, Guard, Reach, What};
 
 /// By pid, until their own environment of an exec inside the job is known.
 #[derive(Debug, Default)]
@@ -28,14 +28,16 @@ enum Held {
 /// Who starts a command in a job's cgroup enters it between fork and exec, and
 /// still holds the starter's whole environment there, which the command never
 /// gets to see. An exec opens and maps the program and its interpreter before it
-/// takes place, so reads do not count either; a process that does nothing but
-/// read is judged when it ends.
+/// takes place, so reads do not count either, nor does becoming the command's
+/// user; a process that does nothing else is judged when it ends.
 pub(super) fn acts(what: &What) -> bool {
     match what {
         What::Exec(_)
         | What::Env { .. }
         | What::File { op: FileOp::OpenRead | FileOp::MapExec, .. }
-        | What::Guard(Guard::Entered { .. }) => false,
+        | What::Guard(Guard::Entered { .. } | Guard::Reached { reach: Reach::Identity, .. }) => {
+            false
+        }
         What::Fork { .. }
         | What::Exit { .. }
         | What::File { .. }
