@@ -216,7 +216,7 @@ cases! {
         hooks: &["file_permission"], effect: File("write", "{place}/file") }
     fallocate [outside] "sequence hold {place}/file 9 , punch-fd 9" {
         hooks: &["file_permission", "syscall_exit"], effect: File("write", "{place}/file") }
-    copy_file_range [outside] "sequence hold {place}/file 9 , copy-file-range-fd 9 {trigger}" {
+    copy_file_range [outside] "sequence hold {place}/file 9 , copy-file-range-fd 9 {root}/other" {
         tracepoint: Unseen,
         hooks: &["file_permission"], effect: File("write", "{place}/file") }
     mapped_to_be_written [outside] "sequence hold {place}/file 9 , mmap-store-fd 9" {
