@@ -16,7 +16,7 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
-    hooks::{HOOKS, MINIMUM, Watches},
+    hooks::{Attach, HOOKS, MINIMUM, Watches},
     maps::{self, Grant, LostKey, Registrar, Root, Task, class},
 };
 use effectgate_core::input::{Backend, Class};
@@ -93,7 +93,11 @@ impl Kernel {
             MINIMUM.1
         );
         let mut programs = Vec::new();
-        for hook in HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)) {
+        let mut hooks: Vec<_> =
+            HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)).collect();
+        // What a kernel may refuse comes first: then another backend is tried.
+        hooks.sort_by_key(|hook| !matches!(hook.attach, Attach::Lsm(_)));
+        for hook in hooks {
             let at = Instant::now();
             attach(&mut bpf, hook, backend, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
