@@ -112,7 +112,7 @@ reaches! {
     user_namespace          "user-namespace" "user_namespace" Recorded Anywhere true;
     shared_memory           "shared-memory" "ipc" Recorded Anywhere true;
     ids                     "set-ids" "identity" Recorded Anywhere true;
-    terminal_input          "terminal-input /dev/console" "terminal" Violation Machine false;
+    terminal_input          "terminal-input /dev/console" "terminal_input" Violation Machine false;
     root_directory          "chroot-plain {directory}" "chroot" Recorded Anywhere false;
     watch_for_names         "inotify {directory}" "watch" Recorded Anywhere false;
     watch_for_opens         "fanotify {directory}" "watch" Recorded Anywhere false;
