@@ -173,6 +173,12 @@ impl Table {
              | harmless | it does no harm and is allowed; with \"recorded\" there is a record of it |\n\
              | not possible here | it fails unwatched, with this error |\n",
         );
+        if self.0.is_empty() {
+            text.push_str(
+                "\nNothing is written down yet: the attempts are in `tests/evasion`, some of them \
+                 are known to succeed under `tracepoint`, and `cargo xtask evasions` plays them.\n",
+            );
+        }
         for (group, title) in GROUPS.iter().enumerate() {
             let rows: Vec<_> = self.0.iter().filter(|((of, _), _)| *of == group).collect();
             if rows.is_empty() {
