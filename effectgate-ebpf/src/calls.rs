@@ -167,14 +167,7 @@ fn reach_of(number: u64, [a, b, _]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
         nr::SHMAT => (reach::IPC, a as u32),
         nr::SETUID | nr::SETGID => (reach::IDENTITY, a as u32),
         nr::SETREUID | nr::SETREGID | nr::SETRESUID | nr::SETRESGID => (reach::IDENTITY, b as u32),
-        // SAFETY: the helper checks the address; `struct clone_args` begins with
-        // the flags.
-        nr::CLONE3
-            if unsafe { bpf_probe_read_user(a as *const u64) }.unwrap_or(0) & CLONE_NEWUSER
-                == 0 =>
-        {
-            return None;
-        }
+        nr::CLONE3 if first_word(a) & CLONE_NEWUSER == 0 => return None,
         nr::CLONE | nr::UNSHARE if a & CLONE_NEWUSER == 0 => return None,
         // The child returns from the call as well.
         nr::CLONE | nr::CLONE3 if ret == 0 => return None,
@@ -241,4 +234,12 @@ pub fn signal_sent(ctx: BtfTracePointContext) -> i32 {
         reached(job, Reach::process(reach::SIGNAL, signal, task), false);
     }
     0
+}
+
+/// The first word of a structure in user memory, such as the flags of
+/// `struct clone_args`; 0 when it cannot be read.
+#[inline(always)]
+fn first_word(at: u64) -> u64 {
+    // SAFETY: the helper checks the address.
+    unsafe { bpf_probe_read_user(at as *const u64) }.unwrap_or(0)
 }

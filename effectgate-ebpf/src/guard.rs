@@ -309,8 +309,8 @@ pub fn owner(job: u64, command: u32, argument: u64) -> Option<u32> {
     let who = match command {
         F_SETOWN => argument as i32,
         // `struct f_owner_ex`: what kind of number, and the number.
-        // SAFETY: the helper checks the address.
         F_SETOWN_EX => {
+            // SAFETY: the helper checks the address.
             unsafe { bpf_probe_read_user((argument as *const i32).wrapping_add(1)) }.ok()?
         }
         _ => return None,

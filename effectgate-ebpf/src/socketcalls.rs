@@ -286,10 +286,11 @@ fn known(job: u64, address: u64, len: u64, note: u64) -> u64 {
         // SAFETY: as above.
         unsafe { bpf_probe_read_user_str(to, NAME as u32, at.cast()) };
     }
+    let name = &name;
     if note != 0 {
         // A full table forgets what was not used for long: it is then a stranger's.
-        let _ = OWN_NAMES.insert(&name, 0, 0);
+        let _ = OWN_NAMES.insert(name, 0, 0);
     }
-    let own = if OWN_NAMES.get_ptr_mut(&name).is_some() { OWN } else { 0 };
+    let own = if OWN_NAMES.get_ptr_mut(name).is_some() { OWN } else { 0 };
     ADDRESS | own | if first == 0 { ABSTRACT } else { 0 }
 }
