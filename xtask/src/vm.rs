@@ -48,10 +48,10 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["list", "pin"])]
     bless: bool,
     /// A machine that prints nothing for so long is taken for hung
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     hang: u64,
     /// The longest that one machine may run
-    #[arg(long, value_name = "MINUTES", default_value_t = 20)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 45)]
     bound: u64,
     /// Only tests whose names contain one of these
     tests: Vec<String>,
@@ -121,8 +121,8 @@ impl Plan {
             bless: false,
             evasions: false,
             limits: qemu::Limits {
-                silence: Duration::from_secs(120),
-                total: Duration::from_secs(20 * 60),
+                silence: Duration::from_secs(300),
+                total: Duration::from_secs(45 * 60),
             },
         }
     }
