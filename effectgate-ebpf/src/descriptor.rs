@@ -1,7 +1,7 @@
 //! Effects through a descriptor that the job may not have opened itself: it was
 //! started with it, was sent it, or took it from another process.
 
-use aya_ebpf::{helpers::generated::bpf_get_current_task_btf, macros::map, maps::LruHashMap};
+use aya_ebpf::{macros::map, maps::LruHashMap};
 use effectgate_common::{
     maps::class,
     wire::{decision, op},
@@ -136,8 +136,7 @@ fn mapped<H: Hook>(ctx: &H) -> i32 {
     let (mut protection, flags): (u64, u64) =
         if H::DENIES { (ctx.arg(2), ctx.arg(3)) } else { (ctx.arg(1), ctx.arg(2)) };
     if !H::DENIES && protection & PROT_READ != 0 {
-        // SAFETY: no arguments.
-        let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+        let task = scope::task();
         if peek::<u32>(task, &OFF_TASK_PERSONALITY) & READ_IMPLIES_EXEC != 0 {
             protection |= PROT_EXEC;
         }

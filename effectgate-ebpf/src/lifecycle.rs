@@ -5,7 +5,7 @@ use core::mem::{offset_of, size_of};
 use aya_ebpf::{
     helpers::{
         bpf_probe_read_kernel,
-        generated::{bpf_get_current_task_btf, bpf_probe_read_kernel_str, bpf_probe_read_user},
+        generated::{bpf_probe_read_kernel_str, bpf_probe_read_user},
     },
     macros::btf_tracepoint,
     programs::{BtfTracePointContext, LsmContext},
@@ -134,8 +134,7 @@ pub fn task_exec(ctx: BtfTracePointContext) -> i32 {
     let bprm: Ptr = ctx.arg(2);
     let Some(job) = relabel(old_tid) else { return 0 };
     debug!(&ctx, "thread {} of job {} runs another program", scope::tid(), job);
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let task = scope::task();
     if executed(task, bprm, job).is_none() {
         emit::lost(job, class::EXEC);
     }
@@ -186,8 +185,7 @@ fn about_to_run(ctx: &LsmContext) -> i32 {
 #[inline(always)]
 fn not_run(bprm: Ptr, job: u64, path: Path, found: Found) -> Option<()> {
     const BODY: usize = size_of::<ExecBody>();
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let task = scope::task();
     let record = Record::begin(job, class::EXEC, kind::EXEC, 0, BODY)?;
     let place = Place { at: offset_of!(ExecBody, file), body: BODY };
     object::describe(record, place, path, object::NO_NAME, found);

@@ -10,7 +10,6 @@
 //! names for these credentials are kept as long as there are such credentials.
 
 use aya_ebpf::{
-    helpers::generated::bpf_get_current_task_btf,
     macros::{fexit, lsm, map},
     maps::{HashMap, LruHashMap},
     programs::{FExitContext, LsmContext},
@@ -23,6 +22,7 @@ use crate::{
         peek, peek_ptr,
     },
     repeat::{GO_ON, STOP, repeat},
+    scope,
 };
 
 /// `OVERLAYFS_SUPER_MAGIC`, include/uapi/linux/magic.h.
@@ -39,8 +39,7 @@ static OVERLAYS: LruHashMap<u64, u64> = LruHashMap::with_max_entries(4096, 0);
 /// Whether the current task is inside overlayfs, on its way to a layer.
 #[inline(always)]
 pub fn is_acting() -> bool {
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let task = scope::task();
     let cred: u64 = peek(task, &OFF_TASK_CRED);
     cred != peek(task, &OFF_TASK_REAL_CRED) && LAYER_CREDS.get_ptr(cred).is_some()
 }

@@ -9,10 +9,7 @@ use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
     bindings::pt_regs,
-    helpers::{
-        bpf_probe_read_kernel, bpf_probe_read_user,
-        generated::{bpf_get_current_task_btf, bpf_probe_read_user_str},
-    },
+    helpers::{bpf_probe_read_kernel, bpf_probe_read_user, generated::bpf_probe_read_user_str},
     macros::btf_tracepoint,
     programs::BtfTracePointContext,
 };
@@ -120,7 +117,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
             nr: (*regs).orig_rax,
             ret,
             args: [(*regs).rdi, (*regs).rsi, (*regs).rdx, (*regs).r10, (*regs).r8],
-            task: bpf_get_current_task_btf().cast_const().cast::<u8>(),
+            task: scope::task(),
             job: label.job,
         }
     };
@@ -348,8 +345,7 @@ fn returned(call: &Call) {
 /// judged here.
 #[inline(never)]
 fn describe(job: u64, op: u16, record: Record, place: Place, named: Named) -> u32 {
-    // SAFETY: no arguments.
-    let task = unsafe { bpf_get_current_task_btf() }.cast_const().cast::<u8>();
+    let task = scope::task();
     let (path, name) = match named.how {
         how::NOTHING => {
             object::none(record, place);
