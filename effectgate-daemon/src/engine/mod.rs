@@ -45,7 +45,7 @@ pub use canary::run_if_asked as run_if_canary;
 pub struct Config {
     /// `None`: the best backend that works here.
     pub backend: Option<Backend>,
-    /// Size of the ring, in bytes, a power of two.
+    /// Size of each ring, in bytes, a power of two.
     pub ring_bytes: u32,
     /// Where cgroup v2 is mounted.
     pub cgroup_root: PathBuf,

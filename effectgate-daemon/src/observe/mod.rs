@@ -1,4 +1,4 @@
-//! From the kernel to events: loading, the ring, decoding, attribution.
+//! From the kernel to events: loading, the rings, decoding, attribution.
 
 pub mod attached;
 pub mod attribute;

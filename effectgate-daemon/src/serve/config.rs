@@ -22,9 +22,9 @@ pub struct Config {
     pub metrics_listen: SocketAddr,
     /// Evidence goes to `jobs/NAME` below it.
     pub state_dir: PathBuf,
-    /// `auto`, `lsm` or `tracepoint`.
+    /// `auto`, `lsm`, `fentry` or `tracepoint`.
     pub backend: String,
-    /// Size of the ring in bytes: a power of two, at least 4096.
+    /// Size of each ring in bytes: a power of two, at least 4096.
     pub ring_bytes: u32,
 }
 
@@ -76,7 +76,7 @@ impl Config {
         }
         let backend = Backend::from_name(&self.backend);
         backend.map(Some).with_context(|| {
-            format!("there is no backend {:?}: write auto, lsm or tracepoint", self.backend)
+            format!("there is no backend {:?}: write auto, lsm, fentry or tracepoint", self.backend)
         })
     }
 }
