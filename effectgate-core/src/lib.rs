@@ -10,7 +10,8 @@
 //!
 //! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
 //! proposes one from a recorded run, [`compare`] holds a trace of an agent's
-//! harness against one, and [`packet`] is what follows from both.
+//! harness against one, and [`packet`] is what follows from both. Behind it:
+//! [`forensics`] answers questions to logs.
 //!
 //! ```
 //! let text = br#"{
@@ -37,6 +38,7 @@ pub mod escape;
 mod fault;
 #[cfg(test)]
 mod fixture;
+pub mod forensics;
 mod form;
 mod host;
 pub mod input;

@@ -7,7 +7,7 @@ mod place;
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-pub(crate) use lines::Lines;
+pub(crate) use lines::{LONGEST, Lines};
 pub(crate) use place::{Places, stage};
 
 pub use lines::{ReplayError, Verified, day, verify};
