@@ -78,11 +78,13 @@ pub struct Command {
 }
 
 /// The log that the verdict rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Log {
     pub records: u64,
     /// The closing record's hash.
     pub head: String,
+    /// The root of the Merkle tree over the records (RFC 9162), hexadecimal.
+    pub root: String,
 }
 
 /// An effect outside the policy. One entry stands for all that differ in

@@ -114,8 +114,7 @@ impl Job {
         let mut verdict = std::mem::take(&mut self.tally).close(&self.tables.started, ts, exit);
         let object = record::closing(&verdict, exit);
         self.write(own(ts, GuardAction::Verdict, object, Finding::Recorded), out);
-        verdict.log.records = self.chain.next;
-        verdict.log.head.clone_from(&self.chain.head);
+        verdict.log = self.chain.log();
         verdict
     }
 
