@@ -11,4 +11,5 @@ pub mod observe;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod sign;
 pub mod sinks;
