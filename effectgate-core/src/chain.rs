@@ -8,7 +8,6 @@
 use serde_json::{Map, Value, json};
 
 use crate::canonical::canonical;
-use crate::checkpoint::Checkpoint;
 use crate::input::{Backend, Started};
 use crate::merkle::{Tree, leaf};
 use crate::pin::{digest, hex};
@@ -60,8 +59,8 @@ pub(crate) struct Chain {
     pub next: u64,
     /// Over the records' lines.
     pub tree: Tree,
-    /// The first record's hash, which is this log's and no other's.
-    first: Option<String>,
+    /// The log's name in checkpoints; empty before its first record.
+    origin: String,
 }
 
 /// What is wrong with a line.
@@ -96,19 +95,13 @@ pub enum Flaw {
 
 impl Chain {
     pub fn new(genesis: String) -> Self {
-        Chain { head: genesis, next: 0, tree: Tree::default(), first: None }
+        Chain { head: genesis, next: 0, tree: Tree::default(), origin: String::new() }
     }
 
     /// The chain so far, as a verdict names it.
     pub fn log(&self) -> Log {
-        Log { records: self.next, head: self.head.clone(), root: hex(&self.tree.root()) }
-    }
-
-    /// The tree so far, as a checkpoint names it; `None` before the first
-    /// record, whose hash names the log.
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
-        let origin = format!("{ORIGIN}{}", self.first.as_ref()?);
-        Some(Checkpoint { origin, size: self.next, root: self.tree.root() })
+        let root = self.tree.root();
+        Log { origin: self.origin.clone(), records: self.next, head: self.head.clone(), root }
     }
 
     /// The record's line, without newline. The chain moves on to it.
@@ -143,7 +136,9 @@ impl Chain {
 
     fn move_on(&mut self, line: &[u8], hash: String) {
         self.tree.push(leaf(line));
-        self.first.get_or_insert_with(|| hash.clone());
+        if self.next == 0 {
+            self.origin = format!("{ORIGIN}{hash}");
+        }
         self.head = hash;
         self.next += 1;
     }

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use crate::merkle::Hash;
+use crate::verdict::Log;
 
 /// The tree over a log's first records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,11 @@ pub enum BadNote {
 const SIGNATURES: usize = 16;
 
 impl Checkpoint {
+    /// The checkpoint of a log as far as it goes.
+    pub fn of(log: Log) -> Checkpoint {
+        Checkpoint { origin: log.origin, size: log.records, root: log.root }
+    }
+
     /// The note of this checkpoint with the Ed25519 signature of one key over
     /// the checkpoint's text.
     pub fn note(self, public_key: &[u8; 32], signature: &[u8; 64]) -> Note {

@@ -4,7 +4,6 @@ use std::io::BufRead;
 
 use super::lines::{Line, Lines, ReplayError};
 use crate::chain::Flaw;
-use crate::checkpoint::Checkpoint;
 use crate::merkle::Tree;
 use crate::record::read;
 use crate::time;
@@ -86,11 +85,6 @@ impl<R: BufRead> Records<R> {
     /// The tree over them.
     pub fn tree(&self) -> &Tree {
         &self.lines.chain().tree
-    }
-
-    /// The checkpoint that would be signed for them.
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
-        self.lines.chain().checkpoint()
     }
 
     /// Their length in bytes.

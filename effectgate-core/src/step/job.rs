@@ -16,7 +16,7 @@ use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
 use crate::step::Line;
-use crate::verdict::{Tally, Verdict, Violation};
+use crate::verdict::{Log, Tally, Verdict, Violation};
 
 #[derive(Debug)]
 pub(super) struct Job {
@@ -101,6 +101,10 @@ impl Job {
             Input::Started(_) | Input::Finished { .. } => return false,
         }
         true
+    }
+
+    pub fn log(&self) -> Log {
+        self.chain.log()
     }
 
     pub fn close(mut self, ts: UnixNanos, exit: Option<Exit>, out: &mut Vec<Line>) -> Verdict {

@@ -2,10 +2,12 @@
 //! that were closed when they had become large enough, `events-000000.jsonl.zst`
 //! and on. The hash chain runs through all of them.
 
+mod files;
 mod reader;
 mod segments;
 mod writer;
 
-pub use reader::{Log, Place};
+pub use files::{digest_of, small};
+pub use reader::{BUFFER, Log, Place};
 pub use segments::{OPEN, is_segment};
-pub use writer::{SEGMENT_BYTES, Writer};
+pub use writer::{SEGMENT_BYTES, SMALLEST_SEGMENT, Writer};

@@ -2,18 +2,21 @@
 
 use std::{
     fmt,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufRead, BufReader, ErrorKind, Read},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, ensure};
+use effectgate_core::replay::ReplayError;
 
-use super::segments::{OPEN, Segments};
+use super::{
+    files::regular,
+    segments::{OPEN, Segments},
+};
 
 /// Large, so that nearly every line is judged where it was read.
-const BUFFER: usize = 1 << 18;
+pub const BUFFER: usize = 1 << 18;
 /// What the compressed data of a segment begins with (RFC 8878, 3.1.1).
 const ZSTD: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 /// Most memory that decompressing may ask for, as a power of two: what is
@@ -93,7 +96,7 @@ impl Log {
     fn of(segments: Segments) -> Log {
         let source = |path: PathBuf| -> (String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (name, Box::new(move || regular(&path)))
+            (name, Box::new(move || Ok(Box::new(regular(&path)?) as Box<dyn Read>)))
         };
         let mut log = Log::from_sources(segments.files.into_iter().map(source).collect());
         log.left_over = segments.left_over;
@@ -103,9 +106,7 @@ impl Log {
     /// Segments that are no files: their names, and how each is opened.
     #[must_use]
     #[expect(clippy::type_complexity, reason = "said once, and a name would not say more")]
-    pub fn from_sources(
-        sources: Vec<(String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>)>,
-    ) -> Log {
+    pub fn from_sources(sources: Vec<(String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>)>) -> Log {
         let segments =
             sources.into_iter().map(|(name, open)| Segment { name, begins: 0, open }).collect();
         Log { segments, begun: 0, current: None, last: b'\n', at: 0, left_over: Vec::new() }
@@ -142,6 +143,21 @@ impl Log {
             }
             lines += read.iter().filter(|byte| **byte == b'\n').count() as u64;
             before.consume(length);
+        }
+    }
+
+    /// Says of a flaw in which of the log's files it is.
+    #[must_use]
+    pub fn explain(&self, error: ReplayError) -> anyhow::Error {
+        let place = match error {
+            ReplayError::Flawed { byte, .. } if self.segments.len() > 1 => self.place(byte).ok(),
+            _ => None,
+        };
+        match place {
+            Some(Place { segment, line, .. }) => {
+                anyhow::Error::new(error).context(format!("{segment}, line {line}"))
+            }
+            None => error.into(),
         }
     }
 
@@ -213,17 +229,6 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn BufRead>> {
     let mut decoder = zstd::Decoder::with_buffer(source)?;
     decoder.window_log_max(WINDOW_LOG)?;
     Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
-}
-
-/// A file of an evidence directory, which may come from somebody else: no link
-/// leads out of it, and nothing that blocks is waited for.
-fn regular(path: &Path) -> io::Result<Box<dyn Read>> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other(format!("{} is no regular file", path.display())));
-    }
-    Ok(Box::new(file))
 }
 
 /// What the system did not refuse to read does not decompress.

@@ -7,7 +7,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use effectgate_core::pin;
 use sha2::{Digest, Sha256};
 
@@ -16,6 +16,9 @@ use super::segments::{OPEN, compressed, plain, unfinished};
 /// Size at which a segment is closed, in bytes before compression, where
 /// nobody says otherwise.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// The least such size: a job's opening record alone is often longer.
+pub const SMALLEST_SEGMENT: u64 = 4096;
 
 /// What level 3 makes of records is about a twentieth, and higher ones little
 /// less.
@@ -49,9 +52,11 @@ impl Writer {
     /// # Errors
     /// When it has one, or cannot be written.
     pub fn create(dir: &Path, limit: u64) -> Result<Writer> {
+        let open = create(dir)?;
+        sync_dir(dir).with_context(|| format!("cannot sync {}", dir.display()))?;
         Ok(Writer {
             dir: dir.to_owned(),
-            open: create(dir)?,
+            open,
             length: 0,
             digest: Sha256::new(),
             limit,
@@ -107,7 +112,7 @@ impl Writer {
     /// When it cannot be written or synced.
     pub fn close(mut self) -> Result<Vec<Digested>> {
         self.sync()?;
-        self.sealed();
+        self.sealed()?;
         let digest = pin::hex(&self.digest.finalize());
         self.closed.push((OPEN.to_owned(), digest));
         Ok(self.closed)
@@ -118,7 +123,7 @@ impl Writer {
     /// nowhere.
     fn rotate(&mut self) -> Result<()> {
         self.sync()?;
-        self.sealed();
+        self.sealed()?;
         let number = self.next;
         self.next += 1;
         let renamed = fs::rename(self.dir.join(OPEN), self.dir.join(plain(number)));
@@ -135,10 +140,13 @@ impl Writer {
     }
 
     /// Waits for the segment that is being compressed: one at a time.
-    fn sealed(&mut self) {
-        if let Some(Ok(digested)) = self.sealing.take().map(JoinHandle::join) {
-            self.closed.push(digested);
+    fn sealed(&mut self) -> Result<()> {
+        if let Some(sealing) = self.sealing.take() {
+            let digested = sealing.join();
+            let died = |_| anyhow!("the thread that compresses the log died");
+            self.closed.push(digested.map_err(died)?);
         }
+        Ok(())
     }
 
     fn cannot_write(&self) -> String {
