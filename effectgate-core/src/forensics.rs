@@ -16,9 +16,13 @@ mod touched;
 mod tree;
 mod words;
 
+pub use difference::{Change, Difference, Run, Side, TooMany};
 pub use filter::{Filter, Program, Subtree};
 pub use frame::Frame;
 pub use hosts::Hosts;
 pub use record::{Ancestor, Known, Object, Process, Record, Rule, Scalar, Text};
 pub use scan::{End, Scan};
+pub use timeline::{Group, Timeline};
+pub use touched::{Touch, Touched};
+pub use tree::{Node, Tree};
 pub use words::{base_name, object_text, program_of};

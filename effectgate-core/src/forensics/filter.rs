@@ -186,11 +186,12 @@ mod tests {
     fn naive(filter: &Filter, record: &Value) -> bool {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &record["object"];
-        let paths: Vec<String> = [&object["path"], &object["other"]["path"], &object["interpreter"]]
-            .into_iter()
-            .filter(|value| value.is_string())
-            .map(text)
-            .collect();
+        let paths: Vec<String> =
+            [&object["path"], &object["other"]["path"], &object["interpreter"]]
+                .into_iter()
+                .filter(|value| value.is_string())
+                .map(text)
+                .collect();
         let exe = text(&record["process"]["exe"]);
         let by = !record["process"].is_null();
         let mut all = filter.classes.is_empty()
@@ -202,8 +203,8 @@ mod tests {
         all &= filter.within.is_none_or(|within| record["within"] == within);
         all &= filter.rules.is_empty()
             || filter.rules.iter().any(|rule| record["rule"]["name"] == *rule.as_str());
-        all &= filter.jobs.is_empty()
-            || filter.jobs.iter().any(|job| record["job"] == *job.as_str());
+        all &=
+            filter.jobs.is_empty() || filter.jobs.iter().any(|job| record["job"] == *job.as_str());
         all &= filter.pids.is_empty()
             || filter.pids.iter().any(|pid| record["process"]["pid"] == *pid);
         all &= filter.programs.is_empty()
@@ -255,8 +256,18 @@ mod tests {
         (words, rest).prop_map(|(words, (paths, programs, pids, since, until))| {
             let (classes, actions, decisions, within, rules, jobs) = words;
             Filter {
-                classes, actions, decisions, within, rules, jobs, paths, programs, pids, since,
-                until, ..Filter::default()
+                classes,
+                actions,
+                decisions,
+                within,
+                rules,
+                jobs,
+                paths,
+                programs,
+                pids,
+                since,
+                until,
+                ..Filter::default()
             }
             .ready()
         })

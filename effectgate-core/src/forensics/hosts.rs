@@ -19,7 +19,11 @@ enum Who {
     /// With the dot before it.
     Below(String),
     Address(IpAddr),
-    Network { address: u128, bits: u32, v4: bool },
+    Network {
+        address: u128,
+        bits: u32,
+        v4: bool,
+    },
 }
 
 impl Hosts {
@@ -151,9 +155,18 @@ mod tests {
 
     #[test]
     fn what_is_no_host() {
-        for bad in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "x/8", "*.10.0.0.1", "a b", "::/129",
-            "1.2.3.4/+8", "http://x"]
-        {
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+            "x/8",
+            "*.10.0.0.1",
+            "a b",
+            "::/129",
+            "1.2.3.4/+8",
+            "http://x",
+        ] {
             assert!(Hosts::parse(bad).is_err(), "{bad}");
         }
     }

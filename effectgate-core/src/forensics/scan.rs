@@ -87,19 +87,24 @@ pub(super) mod tests {
     }
 
     pub fn record() -> impl Strategy<Value = Value> {
-        let name = || prop::sample::select(vec!["a", "b", "ab", "a b", "\"path\":\"/a", "ü\u{9b}", "\\x9b"]);
+        let name = || {
+            prop::sample::select(vec!["a", "b", "ab", "a b", "\"path\":\"/a", "ü\u{9b}", "\\x9b"])
+        };
         let path = move || {
             prop::collection::vec(name(), 0..4).prop_map(|names| format!("/{}", names.join("/")))
         };
-        let address = prop::sample::select(vec!["127.0.0.1", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"]);
-        let host = prop::option::of(prop::sample::select(vec!["a.example", "b.a.example", "example"]));
+        let address =
+            prop::sample::select(vec!["127.0.0.1", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"]);
+        let host =
+            prop::option::of(prop::sample::select(vec!["a.example", "b.a.example", "example"]));
         let file = (
             prop::sample::select(vec!["open_read", "create", "rename"]),
             path(),
             prop::option::of(path()),
         )
             .prop_map(|(action, path, other)| {
-                let mut object = json!({"path": path, "op": action, "dev": "1:2", "ino": 7, "root": null});
+                let mut object =
+                    json!({"path": path, "op": action, "dev": "1:2", "ino": 7, "root": null});
                 if let Some(other) = other {
                     object["other"] = json!({"path": other, "dev": "1:2", "ino": 8, "root": null});
                 }
@@ -111,9 +116,14 @@ pub(super) mod tests {
             ("net", "connect", object)
         });
         let exec = (path(), prop::collection::vec(name(), 0..3)).prop_map(|(path, argv)| {
-            ("exec", "exec", json!({"path": path, "argv": argv, "interpreter": null, "ppid": 1, "start": 9}))
+            (
+                "exec",
+                "exec",
+                json!({"path": path, "argv": argv, "interpreter": null, "ppid": 1, "start": 9}),
+            )
         });
-        let guard = Just(("guard", "socket", json!({"family": 16, "type": 3, "protocol": 0, "what": "x"})));
+        let guard =
+            Just(("guard", "socket", json!({"family": 16, "type": 3, "protocol": 0, "what": "x"})));
         let process = (1u32..4, path(), name()).prop_map(|(pid, exe, comm)| {
             json!({"ancestry": [], "comm": comm, "exe": exe, "pid": pid, "ppid": 1, "start": 9, "uid": 0})
         });
@@ -180,7 +190,8 @@ pub(super) mod tests {
         assert!(matches!(read(&gone), (1, End::Flawed(Flaw::Sequence { expected: 1, found: 2 }))));
         let more = [&whole[..], lines[0]].concat();
         assert!(matches!(read(&more), (4, End::Flawed(Flaw::AfterClosing))));
-        let other = [lines[0], &lines[1].to_vec().escape_ascii().to_string().into_bytes(), b"\n"].concat();
+        let other =
+            [lines[0], &lines[1].to_vec().escape_ascii().to_string().into_bytes(), b"\n"].concat();
         assert!(matches!(read(&other), (1, End::Flawed(Flaw::NotCanonical))));
         let foreign = String::from_utf8_lossy(lines[1]).replace("run-1", "run-2");
         assert!(matches!(
@@ -192,8 +203,12 @@ pub(super) mod tests {
     #[test]
     fn cut_at_any_byte_the_records_before_are_read() {
         let whole = log(3);
-        let ends: Vec<usize> =
-            whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        let ends: Vec<usize> = whole
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(at, _)| at + 1)
+            .collect();
         for cut in 0..whole.len() {
             let good = ends.iter().filter(|end| **end <= cut).count() as u64;
             assert_eq!(read(&whole[..cut]).0, good, "cut at {cut}");
