@@ -14,10 +14,11 @@ mod scan;
 mod timeline;
 mod touched;
 mod tree;
+mod when;
 mod words;
 
 pub use difference::{Change, Difference, Run, Side, TooMany};
-pub use filter::{Filter, Program, Subtree};
+pub use filter::{Conditions, Filter, Program, Subtree};
 pub use frame::Frame;
 pub use hosts::Hosts;
 pub use record::{Ancestor, Known, Object, Process, Record, Rule, Scalar, Text};
@@ -25,4 +26,5 @@ pub use scan::{End, Scan};
 pub use timeline::{Group, Timeline};
 pub use touched::{Touch, Touched};
 pub use tree::{Node, Tree};
+pub use when::{Edge, when};
 pub use words::{base_name, object_text, program_of};

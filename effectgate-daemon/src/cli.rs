@@ -1,11 +1,15 @@
 //! The command line (a contract: other tools rely on it).
 
+mod questions;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+pub use questions::{
+    By, LogDiff, LogExport, LogQuery, LogTimeline, LogTree, LogWhoTouched, Logs, Which,
+};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
 
@@ -269,6 +273,44 @@ pub enum LogCommand {
         effectgate log prove out --since older-checkpoint\n\n\
         Exit codes: 0 it is proven; 1 the log does not hold; 2 wrong usage, or a file could not be read.")]
     Prove(LogProve),
+    /// Find records
+    #[command(
+        after_help = "Example:\n  effectgate log query /var/lib/effectgate/jobs --outside --since 7d\n  \
+        effectgate log query out --class net --count=host\n  \
+        effectgate log query out --path /etc --action open_write --format json\n\n\
+        With --format json each record is printed as it stands in its log, one a line.\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    Query(LogQuery),
+    /// Show the processes of each job, and what they did
+    #[command(after_help = "Example:\n  effectgate log tree out\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Tree(LogTree),
+    /// Show what happened, in order
+    #[command(after_help = "Example:\n  effectgate log timeline out --class net,exec\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Timeline(LogTimeline),
+    /// Say which jobs and processes touched a path, how, and when first and last
+    #[command(
+        after_help = "Example:\n  effectgate log who-touched /etc/passwd /var/lib/effectgate/jobs\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    WhoTouched(LogWhoTouched),
+    /// Say what two runs did differently
+    #[command(after_help = "Example:\n  effectgate log diff before/ after/\n\n\
+        Exit codes: 0 they did the same; 1 they did not; 2 wrong usage, or a log could not be read to its end.")]
+    Diff(LogDiff),
+    /// Write records to a file that other programs can ask
+    #[command(
+        after_help = "Example:\n  effectgate log export /var/lib/effectgate/jobs --parquet november.parquet\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: the file holds its good records; or the file could not be written."
+    )]
+    Export(LogExport),
 }
 
 #[derive(Debug, Args)]

@@ -65,6 +65,8 @@ pub struct Run {
 /// Stands for the job's own `TMPDIR` and everything in it.
 const TMPDIR: &str = "$TMPDIR/*";
 const WORKSPACE: &str = "$WORKSPACE";
+/// What stands between paths in arguments.
+const BETWEEN: [char; 7] = [' ', ':', ',', '\'', '"', ';', '='];
 
 impl Run {
     /// What the run's first record says of it.
@@ -73,8 +75,8 @@ impl Run {
         let own = object.roots.iter().filter(|root| root.entry.is_none());
         let mut places: Vec<(String, &str)> =
             own.map(|root| (root.path.to_string(), TMPDIR)).collect();
-        let workspace = object.workspace.as_deref().filter(|path| *path != "/");
-        places.extend(workspace.map(|path| (path.to_owned(), WORKSPACE)));
+        places.extend(object.workspace.as_deref().map(|path| (path.to_owned(), WORKSPACE)));
+        places.retain(|(path, _)| path.len() > 1);
         places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         Run { places }
     }
@@ -87,19 +89,16 @@ impl Run {
                 let behind = at + path.len();
                 let tail = &text[behind..];
                 // `/srv/a` is not in `/srv/ab`, nor in `/x/srv/a`.
-                let ends =
-                    tail.is_empty() || tail.starts_with(['/', ' ', ':', ',', '\'', '"', ';']);
-                let begins =
-                    !text[..at].ends_with(|c: char| c.is_alphanumeric() || "/._-".contains(c));
-                if !ends || !begins {
+                let ends = tail.is_empty() || tail.starts_with('/') || tail.starts_with(BETWEEN);
+                let word = text[..at].rsplit(BETWEEN).next().unwrap_or_default();
+                if !ends || word.contains('/') {
                     from = behind;
                     continue;
                 }
                 // Names in it are made up anew by each run.
-                let cut = if *name == TMPDIR {
-                    tail.find([' ', ':', ',', '\'', '"', ';']).unwrap_or(tail.len())
-                } else {
-                    0
+                let cut = match *name {
+                    TMPDIR => tail.find(BETWEEN).unwrap_or(tail.len()),
+                    _ => 0,
                 };
                 text.replace_range(at..behind + cut, name);
                 from = at + name.len();
@@ -114,9 +113,8 @@ fn process_ids(text: String) -> String {
     if !text.contains("/proc/") {
         return text;
     }
-    let mut parts = text.split('/').peekable();
     let mut out: Vec<&str> = Vec::new();
-    while let Some(part) = parts.next() {
+    for part in text.split('/') {
         let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let of_process = matches!(out.last(), Some(&"proc" | &"task"));
         out.push(if digits && of_process { "PID" } else { part });
@@ -239,7 +237,7 @@ pub(super) mod tests {
             ("/tmp/effectgate-ab/cc1.s", "$TMPDIR/*"),
             ("/tmp/effectgate-abc/cc1.s", "/tmp/effectgate-abc/cc1.s"),
             ("as -o /tmp/effectgate-ab/x.o /srv/one/a.s", "as -o $TMPDIR/* $WORKSPACE/a.s"),
-            ("cc -I/srv/one/include", "cc -I/srv/one/include"),
+            ("cc -I/srv/one/include -o=/srv/one/a", "cc -I$WORKSPACE/include -o=$WORKSPACE/a"),
             ("/srv/one", "$WORKSPACE"),
             ("/srv/onefold /x/srv/one", "/srv/onefold /x/srv/one"),
             ("/proc/12/task/13/comm", "/proc/PID/task/PID/comm"),

@@ -15,9 +15,9 @@ use crate::input::Class;
 use crate::judge::Decision;
 use crate::redact;
 
-/// Conditions; none of a kind is every record.
+/// What is asked for; nothing of a kind is every record.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct Conditions {
     pub classes: Vec<Class>,
     /// Words of records, such as `open_read`.
     pub actions: Vec<String>,
@@ -35,6 +35,12 @@ pub struct Filter {
     pub since: Option<String>,
     /// Before this time.
     pub until: Option<String>,
+}
+
+/// Conditions, with the bytes to look for.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    asked: Conditions,
     needles: Vec<Vec<Finder<'static>>>,
 }
 
@@ -48,23 +54,20 @@ pub struct Subtree(String);
 pub struct Program(String);
 
 impl Filter {
-    /// Prepares the bytes to look for. To be called when all conditions are set.
-    #[must_use]
-    pub fn ready(mut self) -> Self {
-        let paths = self.paths.iter().filter_map(|path| {
-            // The root is in front of every path.
-            (!path.0.is_empty()).then(|| format!("\"{}", json(&path.0)))
-        });
-        let pids = self.pids.iter().map(|pid| format!("\"pid\":{pid},"));
-        let programs = self.programs.iter().map(|program| json(&program.0));
-        let complete = self.paths.iter().all(|path| !path.0.is_empty());
-        let paths: Vec<String> = if complete { paths.collect() } else { Vec::new() };
-        self.needles = [paths, pids.collect(), programs.collect()]
-            .into_iter()
-            .filter(|any| !any.is_empty())
-            .map(|any| any.iter().map(|bytes| Finder::new(bytes.as_bytes()).into_owned()).collect())
-            .collect();
-        self
+    pub fn new(asked: Conditions) -> Filter {
+        let pids = asked.pids.iter().map(|pid| format!("\"pid\":{pid},")).collect();
+        let programs = asked.programs.iter().map(|program| json(&program.0)).collect();
+        // The root is in front of every path.
+        let everywhere = asked.paths.iter().any(|path| path.0.is_empty());
+        let paths: Vec<String> = match everywhere {
+            true => Vec::new(),
+            false => asked.paths.iter().map(|path| format!("\"{}", json(&path.0))).collect(),
+        };
+        let finders = |any: Vec<String>| {
+            any.iter().map(|bytes| Finder::new(bytes.as_bytes()).into_owned()).collect()
+        };
+        let needles = [paths, pids, programs].into_iter().filter(|any| !any.is_empty());
+        Filter { needles: needles.map(finders).collect(), asked }
     }
 
     /// Whether the record of this line could be meant. False is certain.
@@ -76,22 +79,39 @@ impl Filter {
         let time = |bound: &Option<String>, later| {
             bound.as_ref().is_none_or(|bound| (frame.ts >= bound.as_bytes()) == later)
         };
-        self.within.is_none_or(|within| within == frame.within)
-            && word(&mut self.classes.iter().map(|class| class.name()), frame.class)
-            && word(&mut self.actions.iter().map(String::as_str), frame.action)
-            && word(&mut self.decisions.iter().map(|one| one.name()), frame.decision)
-            && word(&mut self.rules.iter().map(String::as_str), frame.rule)
-            && (self.hosts.is_empty() || frame.class == Class::Net.name().as_bytes())
-            && time(&self.since, true)
-            && time(&self.until, false)
+        self.asked.within.is_none_or(|within| within == frame.within)
+            && word(&mut self.asked.classes.iter().map(|class| class.name()), frame.class)
+            && word(&mut self.asked.actions.iter().map(String::as_str), frame.action)
+            && word(&mut self.asked.decisions.iter().map(|one| one.name()), frame.decision)
+            && word(&mut self.asked.rules.iter().map(String::as_str), frame.rule)
+            && (self.asked.hosts.is_empty() || frame.class == Class::Net.name().as_bytes())
+            && time(&self.asked.since, true)
+            && time(&self.asked.until, false)
             && self.job(frame.job)
             && self.needles.iter().all(|any| any.iter().any(|one| one.find(line).is_some()))
+    }
+
+    /// Whether [`may`](Filter::may) is the whole answer.
+    pub fn is_exact(&self) -> bool {
+        self.asked.paths.is_empty()
+            && self.asked.hosts.is_empty()
+            && self.asked.programs.is_empty()
+            && self.asked.pids.is_empty()
+    }
+
+    /// Whether every record is meant.
+    pub fn is_all(&self) -> bool {
+        let Conditions { classes, actions, decisions, within, jobs, rules, since, until, .. } =
+            &self.asked;
+        let words = [classes.len(), actions.len(), decisions.len(), jobs.len(), rules.len()];
+        let is_any_time = since.is_none() && until.is_none();
+        self.is_exact() && words == [0; 5] && within.is_none() && is_any_time
     }
 
     /// Whether a log of this job could hold what is meant; the job as a
     /// [`Frame`] has it.
     pub fn job(&self, job: &[u8]) -> bool {
-        self.jobs.is_empty() || self.jobs.iter().any(|own| json(own).as_bytes() == job)
+        self.asked.jobs.is_empty() || self.asked.jobs.iter().any(|own| json(own).as_bytes() == job)
     }
 
     /// Whether the record is meant.
@@ -101,22 +121,23 @@ impl Filter {
             any.peek().is_none() || any.any(|one| one == own)
         };
         let process = record.process.as_ref();
-        self.within.is_none_or(|within| within == record.within)
-            && word(&mut self.classes.iter().map(|class| class.name()), &record.class)
-            && word(&mut self.actions.iter().map(String::as_str), &record.action)
-            && word(&mut self.decisions.iter().map(|one| one.name()), &record.decision)
-            && word(&mut self.rules.iter().map(String::as_str), &record.rule.name)
-            && word(&mut self.jobs.iter().map(String::as_str), &record.job)
-            && self.since.as_ref().is_none_or(|since| *record.ts >= **since)
-            && self.until.as_ref().is_none_or(|until| *record.ts < **until)
-            && (self.pids.is_empty() || process.is_some_and(|by| self.pids.contains(&by.pid)))
-            && (self.programs.is_empty()
-                || process.is_some_and(|by| self.programs.iter().any(|one| one.is(by))))
-            && (self.hosts.is_empty()
+        self.asked.within.is_none_or(|within| within == record.within)
+            && word(&mut self.asked.classes.iter().map(|class| class.name()), &record.class)
+            && word(&mut self.asked.actions.iter().map(String::as_str), &record.action)
+            && word(&mut self.asked.decisions.iter().map(|one| one.name()), &record.decision)
+            && word(&mut self.asked.rules.iter().map(String::as_str), &record.rule.name)
+            && word(&mut self.asked.jobs.iter().map(String::as_str), &record.job)
+            && self.asked.since.as_ref().is_none_or(|since| *record.ts >= **since)
+            && self.asked.until.as_ref().is_none_or(|until| *record.ts < **until)
+            && (self.asked.pids.is_empty()
+                || process.is_some_and(|by| self.asked.pids.contains(&by.pid)))
+            && (self.asked.programs.is_empty()
+                || process.is_some_and(|by| self.asked.programs.iter().any(|one| one.is(by))))
+            && (self.asked.hosts.is_empty()
                 || (*record.class == *Class::Net.name()
-                    && self.hosts.iter().any(|hosts| hosts.has(record))))
-            && (self.paths.is_empty()
-                || record.paths().any(|path| self.paths.iter().any(|one| one.has(path))))
+                    && self.asked.hosts.iter().any(|hosts| hosts.has(record))))
+            && (self.asked.paths.is_empty()
+                || record.paths().any(|path| self.asked.paths.iter().any(|one| one.has(path))))
     }
 }
 
@@ -183,7 +204,7 @@ mod tests {
     }
 
     /// By the book: everything of the record as a value, nothing left out.
-    fn naive(filter: &Filter, record: &Value) -> bool {
+    fn naive(filter: &Conditions, record: &Value) -> bool {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &record["object"];
         let paths: Vec<String> =
@@ -233,7 +254,7 @@ mod tests {
         prop_oneof![3 => Just(Vec::new()), 1 => one]
     }
 
-    fn filter() -> impl Strategy<Value = Filter> {
+    fn conditions() -> impl Strategy<Value = Conditions> {
         let names = ["a", "/a", "b", "/a/b", "\"path\":\"/a", "/", "/ü\u{9b}", "/\\x9b", "ab"];
         let bytes: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
         let programs: Vec<Program> = bytes.iter().map(|name| Program::new(name)).collect();
@@ -255,7 +276,7 @@ mod tests {
         let rest = (some(&paths), some(&programs), some(&[1, 2, 3]), bound(), bound());
         (words, rest).prop_map(|(words, (paths, programs, pids, since, until))| {
             let (classes, actions, decisions, within, rules, jobs) = words;
-            Filter {
+            Conditions {
                 classes,
                 actions,
                 decisions,
@@ -267,9 +288,8 @@ mod tests {
                 pids,
                 since,
                 until,
-                ..Filter::default()
+                ..Conditions::default()
             }
-            .ready()
         })
     }
 
@@ -277,14 +297,16 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn the_filter_is_the_naive_one(record in record(), filter in filter()) {
+        fn the_filter_is_the_naive_one(record in record(), asked in conditions()) {
+            let filter = Filter::new(asked.clone());
             let line = canonical(&record);
             let frame = Frame::of(&line).expect("a frame");
             let parsed = Record::of(&line).expect("a record");
             let matches = filter.matches(&parsed);
-            prop_assert_eq!(matches, naive(&filter, &record));
+            prop_assert_eq!(matches, naive(&asked, &record));
             // What bytes rule out is never meant.
             prop_assert!(filter.may(&frame, &line) || !matches);
+            prop_assert!(!filter.is_exact() || filter.may(&frame, &line) == matches);
         }
 
         #[test]
@@ -293,7 +315,7 @@ mod tests {
             let parsed = Record::of(&line).expect("a record");
             for hosts in ["a.example", "*.example", "10.0.0.0/8", "2001:db8::1:2", "0.0.0.0/0"] {
                 let hosts = vec![Hosts::parse(hosts).expect("a host")];
-                let filter = Filter { hosts, ..Filter::default() }.ready();
+                let filter = Filter::new(Conditions { hosts, ..Conditions::default() });
                 let may = filter.may(&Frame::of(&line).expect("a frame"), &line);
                 prop_assert!(may || !filter.matches(&parsed));
             }
