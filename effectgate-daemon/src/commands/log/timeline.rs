@@ -56,15 +56,15 @@ fn row(group: &Group, with_job: bool) -> String {
     let job = if with_job { format!("{} ", group.job) } else { String::new() };
     let mark = if group.within { ' ' } else { '!' };
     let what = if group.count == 1 {
-        group.object.clone()
+        cut(&group.object)
     } else if !group.within {
         format!("{}  ({}x)", group.object, group.count)
     } else {
         let below = match group.below.as_str() {
-            "" => String::new(),
+            "" | "/" => String::new(),
             below => format!(" below {below}"),
         };
-        format!("{}x{below}, first {}", group.count, group.object)
+        format!("{}x{below}, first {}", group.count, cut(&group.object))
     };
     let by = match (group.program.as_str(), group.pid(), group.processes()) {
         ("", ..) => "effectgate".to_owned(),
@@ -83,6 +83,15 @@ fn row(group: &Group, with_job: bool) -> String {
         group.class,
         group.action
     )
+}
+
+/// A command line may have thousands of arguments.
+fn cut(object: &str) -> String {
+    const LONGEST: usize = 200;
+    match object.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &object[..at]),
+        None => object.to_owned(),
+    }
 }
 
 fn value(group: &Group) -> serde_json::Value {
