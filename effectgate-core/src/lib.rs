@@ -34,6 +34,7 @@ pub mod checkpoint;
 pub mod compare;
 pub mod diff;
 pub mod draft;
+pub mod dropped;
 mod entries;
 mod envelope;
 pub mod escape;

@@ -3,6 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::dropped::Why;
 use crate::input::{
     Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
@@ -76,6 +77,7 @@ names! {
         Killed = "killed",
     }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Why { Age = "age", Size = "size" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 

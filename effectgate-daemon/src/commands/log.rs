@@ -3,7 +3,6 @@
 mod ask;
 mod differ;
 mod export;
-mod found;
 mod out;
 mod proof;
 mod prove;
@@ -14,12 +13,9 @@ mod touched;
 mod tree;
 mod verify;
 
-use effectgate_core::checkpoint::Note;
-
 use crate::{
     cli::{Format, LogCommand},
     exit::Outcomes,
-    sign::PublicKey,
 };
 
 pub fn log(command: &LogCommand, format: Format) -> Outcomes {
@@ -33,21 +29,4 @@ pub fn log(command: &LogCommand, format: Format) -> Outcomes {
         LogCommand::Diff(args) => differ::diff(args, format),
         LogCommand::Export(args) => export::export(args, format),
     }
-}
-
-/// A checkpoint that was read.
-enum Signed {
-    /// Nobody said which key it must be signed by.
-    Unasked,
-    /// By the key that was given.
-    Holds,
-    /// Not by that key, or the signature is of another text.
-    Not,
-}
-
-fn signed(note: &Note, key: Option<&PublicKey>) -> Signed {
-    let Some(key) = key else { return Signed::Unasked };
-    let signature = note.signature_of(&key.bytes());
-    let holds = signature.is_some_and(|bytes| key.verifies(note.text.as_bytes(), bytes));
-    if holds { Signed::Holds } else { Signed::Not }
 }
