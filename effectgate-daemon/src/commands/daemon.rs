@@ -55,7 +55,8 @@ async fn serve(config: Config, mut engine: Engine) -> Result<()> {
         config.socket.display()
     );
     let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
-    let jobs = Arc::new(Jobs { engine, state_dir: config.state_dir });
+    let jobs =
+        Arc::new(Jobs { engine, state_dir: config.state_dir, segment_bytes: config.segment_bytes });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
         ended = http::serve(listener, metrics) => ended,

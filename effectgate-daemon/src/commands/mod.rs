@@ -8,6 +8,7 @@ mod doctor;
 mod draft;
 mod job;
 mod leads;
+mod log;
 mod packet;
 mod pin;
 pub mod policy;
@@ -39,6 +40,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Log(args) => log::log(&args.command, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),

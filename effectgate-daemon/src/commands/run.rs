@@ -106,6 +106,8 @@ impl Prepared {
             argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
             tmpdir: Some(self.scratch.path().to_owned()),
             evidence: args.evidence.clone(),
+            segment_bytes: args.segment_bytes,
+            signer: None,
             metrics_file: args.metrics_file.clone(),
             own: Vec::new(),
             streams: handed.files,

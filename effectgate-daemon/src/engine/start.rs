@@ -20,7 +20,10 @@ use super::{
     tables::{self, Held},
     work::Work,
 };
-use crate::{observe::proc, sinks::evidence::Evidence};
+use crate::{
+    observe::proc,
+    sinks::evidence::{Evidence, Kept},
+};
 
 impl Work {
     pub(super) fn start(&mut self, spec: JobSpec, found: Surroundings) -> Result<JobId> {
@@ -134,7 +137,13 @@ impl Work {
         let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
         if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
             let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
+            let kept = Kept {
+                policy: &spec.policy_bytes,
+                note,
+                segment_bytes: spec.segment_bytes,
+                signer: spec.signer,
+            };
+            job.evidence = Some(Evidence::create(dir, kept)?);
         }
         let launch = started.clone();
         self.step(Input::Started(Box::new(started)));

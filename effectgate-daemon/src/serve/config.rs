@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use effectgate_core::input::Backend;
 use serde::Deserialize;
 
-use crate::observe::kernel;
+use crate::{log, observe::kernel};
 
 /// What the daemon is told.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +26,8 @@ pub struct Config {
     pub backend: String,
     /// Size of each ring in bytes: a power of two, at least 4096.
     pub ring_bytes: u32,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
 }
 
 impl Default for Config {
@@ -36,6 +38,7 @@ impl Default for Config {
             state_dir: "/var/lib/effectgate".into(),
             backend: "auto".to_owned(),
             ring_bytes: kernel::RING_BYTES,
+            segment_bytes: log::SEGMENT_BYTES,
         }
     }
 }
@@ -62,6 +65,13 @@ impl Config {
             "configuration {}: ring_bytes is {}, but a ring's size is a power of two from 4096 up",
             file.display(),
             config.ring_bytes
+        );
+        ensure!(
+            config.segment_bytes >= log::SMALLEST_SEGMENT,
+            "configuration {}: segment_bytes is {}, but a segment has room for {} bytes at least",
+            file.display(),
+            config.segment_bytes,
+            log::SMALLEST_SEGMENT
         );
         Ok(config)
     }
@@ -108,6 +118,7 @@ mod tests {
             "{\"backend\": \"magic\"}",
             "{\"ring_bytes\": 5000}",
             "{\"ring_bytes\": 0}",
+            "{\"segment_bytes\": 4095}",
         ] {
             let error = format!("{:#}", read(bad).expect_err(bad));
             assert!(error.contains("configuration /"), "{error}");

@@ -44,6 +44,8 @@ const STRANGER_MAX: u64 = 64 << 10;
 pub struct Jobs {
     pub engine: Engine,
     pub state_dir: PathBuf,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
 }
 
 /// Binds the socket; one that a dead daemon left behind is replaced.
@@ -171,6 +173,8 @@ impl Jobs {
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
+            segment_bytes: self.segment_bytes,
+            signer: None,
             metrics_file: None,
             own: vec![self.state_dir.clone()],
             streams: Vec::new(),
