@@ -26,11 +26,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 mod canonical;
 pub mod chain;
 pub mod compare;
 pub mod diff;
 pub mod draft;
+pub mod dsse;
 mod entries;
 mod envelope;
 pub mod escape;
@@ -59,6 +61,7 @@ pub mod rules;
 pub mod scan;
 pub mod schema;
 pub mod secret;
+pub mod statement;
 mod step;
 pub mod time;
 pub mod trace;

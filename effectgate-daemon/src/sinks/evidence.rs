@@ -97,7 +97,11 @@ impl Evidence {
         synced.with_context(|| format!("cannot sync {}", self.dir.display()))
     }
 
-    fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<()> {
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// When it is there already or cannot be written.
+    pub fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<()> {
         let path = self.dir.join(name);
         let mut file = create(&path)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
