@@ -27,12 +27,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 mod canonical;
 pub mod chain;
 pub mod checkpoint;
 pub mod compare;
 pub mod diff;
 pub mod draft;
+pub mod dsse;
 mod entries;
 mod envelope;
 pub mod escape;
@@ -63,6 +65,7 @@ pub mod rules;
 pub mod scan;
 pub mod schema;
 pub mod secret;
+pub mod statement;
 mod step;
 pub mod time;
 pub mod trace;
