@@ -65,7 +65,8 @@ impl Side {
         self.results.get(property).copied().unwrap_or(PropertyResult::Absent)
     }
 
-    fn run(&self, property: &str) -> Run {
+    /// The run, as a row of the ledger names it.
+    pub fn run(&self, property: &str) -> Run {
         Run {
             runner: self.runner.clone(),
             result: self.result(property),
