@@ -164,6 +164,21 @@ pub fn admit(freeze: Freeze, file: &str, today: &str) -> Result<Freeze, Vec<Faul
     faults.none_or(freeze)
 }
 
+/// Puts a row into a ledger, in the place of one that said the same and holds
+/// no more.
+///
+/// # Errors
+/// With the row that says the same and still holds.
+pub fn insert(rows: &mut Vec<Freeze>, row: Freeze, today: &str) -> Result<(), Box<Freeze>> {
+    let says = |before: &Freeze| before.covers(&row.property, &row.policy, &row.first, &row.second);
+    if let Some(live) = rows.iter().find(|row| says(row) && row.state(today) == State::Live) {
+        return Err(Box::new(live.clone()));
+    }
+    rows.retain(|before| !says(before));
+    rows.push(row);
+    Ok(())
+}
+
 /// What of a property's name an envelope covers: such a thing is a violation or
 /// none, and no two runners can disagree on it.
 fn covered(property: &str) -> Option<&'static str> {

@@ -129,6 +129,18 @@ fn it_holds_through_its_last_day() {
     }
 }
 
+#[test]
+fn a_row_is_renewed_and_never_doubled() {
+    let mut rows = vec![freeze("p"), freeze("q")];
+    let again =
+        Freeze { created: "2026-02-01".into(), expires: "2026-03-01".into(), ..freeze("p") };
+    assert_eq!(insert(&mut rows, again.clone(), "2026-01-31"), Err(Box::new(freeze("p"))));
+    assert_eq!(insert(&mut rows, again.clone(), "2026-02-01"), Ok(()));
+    assert_eq!(rows, [freeze("q"), again]);
+    assert_eq!(insert(&mut rows, freeze("r"), "2026-01-31"), Ok(()));
+    assert_eq!(rows.len(), 3);
+}
+
 proptest! {
     #[test]
     fn any_ledger(text: String, tail: Vec<u8>) {

@@ -105,16 +105,23 @@ fn signature(
         }
         return Ok(());
     }
-    let envelope = match Envelope::parse(&bundle.read(STATEMENT)?) {
+    let bytes = bundle.read(STATEMENT)?;
+    let envelope = match Envelope::parse(&bytes) {
         Ok(envelope) => envelope,
         Err(error) => {
             problem("bundle-signature", error.to_string(), "take the bundle as it was signed");
             return Ok(());
         }
     };
+    // No byte of it may change, not even one that is passed over.
+    if envelope.format().as_bytes() != bytes {
+        let message = "it is not written as it was signed".to_owned();
+        problem("bundle-statement", message, "take the bundle as it was signed");
+    }
     let signed = envelope.signed();
     let made = |key: &&PublicKey| {
-        envelope.signatures.iter().any(|signature| key.verifies(&signed, &signature.sig))
+        let mut signatures = envelope.signatures.iter();
+        signatures.any(|one| one.keyid == key.id() && key.verifies(&signed, &one.sig))
     };
     checked.signed_by = keys.iter().find(made).map(|key| key.id().to_owned());
     if keys.is_empty() {

@@ -1,5 +1,7 @@
 //! `effectgate freeze`
 
+use std::path::Path;
+
 use anyhow::{Context, Result, anyhow, bail};
 use effectgate_core::{
     Outcome,
@@ -14,7 +16,7 @@ use crate::{
     clock,
     diagnose::{counted, visible},
     exit::{self, Code, Failure, Outcomes},
-    ledger,
+    ledger::{self, Refused},
 };
 
 pub fn freeze(args: &Freeze, format: Format) -> Outcomes {
@@ -42,16 +44,26 @@ fn add(args: &Freeze, sides: &Sides, wanted: &Wanted<'_>, format: Format) -> Out
     let row = core::admit(row, &name, &clock::today())
         .map_err(|faults| anyhow!(lines(&faults)))
         .code(exit::DOES_NOT_HOLD)?;
-    let added = ledger::add(&args.ledger, row.clone()).code(exit::USAGE)?;
-    if let Err(faults) = added {
-        let bytes = policy::bounded(&args.ledger).unwrap_or_default();
-        return Err(policy::all(faults, &bytes)).code(exit::DOES_NOT_HOLD);
-    }
+    let added = ledger::add(&args.ledger, row.clone(), &clock::today()).code(exit::USAGE)?;
+    added.map_err(|refused| why(refused, &args.ledger)).code(exit::DOES_NOT_HOLD)?;
     match format {
         Format::Json => print_json(&row)?,
         Format::Text => print(&line(&row, "frozen")),
     }
     Ok(exit::HOLDS)
+}
+
+fn why(refused: Refused, ledger: &Path) -> anyhow::Error {
+    match refused {
+        Refused::Faults(faults) => {
+            policy::all(faults, &policy::bounded(ledger).unwrap_or_default())
+        }
+        Refused::Twin(row) => anyhow!(
+            "it is frozen already until {} (UTC), by {}: change that row, if it is to hold longer",
+            row.expires,
+            row.owner
+        ),
+    }
 }
 
 /// The row, from what the bundles say.
