@@ -3,12 +3,14 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::decide::Answer;
 use crate::dropped::Why;
 use crate::input::{
     Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
 use crate::judge::Decision;
 use crate::policy::OnLoss;
+use crate::properties::PropertyResult;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
 
@@ -38,6 +40,17 @@ macro_rules! names {
 }
 
 names! {
+    Answer {
+        Pass = "pass",
+        Hold = "hold",
+        Fail = "fail",
+        Indeterminate = "indeterminate",
+    }
+    PropertyResult {
+        Pass = "pass",
+        Fail = "fail",
+        Absent = "absent",
+    }
     Class {
         File = "file", Exec = "exec", Env = "env", Net = "net", Tool = "tool", Limit = "limit",
         Guard = "guard",

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 pub use archive::pack;
 pub use check::{Checked, check};
 pub use host::facts;
-pub use seal::{seal, statement};
+pub use seal::{complete, seal, statement};
 
 /// The largest file that is read into memory, bytes; the statement of a long
 /// job is the largest there is.
