@@ -53,5 +53,8 @@ pub fn main(args: &Args) -> Result<()> {
     traces
         .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
         .env("EFFECTGATE_BIN", repo.effectgate());
-    run(&mut traces)
+    run(&mut traces)?;
+    let mut logs = repo.cargo();
+    logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"]);
+    run(&mut logs)
 }
