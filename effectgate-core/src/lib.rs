@@ -55,6 +55,7 @@ pub mod programs;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod scan;
 pub mod schema;

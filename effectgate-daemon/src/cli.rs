@@ -63,6 +63,14 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Tell what a job did, from its evidence
+    #[command(after_help = "Example:\n  effectgate report out\n  \
+        effectgate report out --html --output report.html\n  \
+        effectgate report out --markdown >> \"$GITHUB_STEP_SUMMARY\"\n\n\
+        The log is judged again by the policy in the bundle, and the report says what that came to.\n\n\
+        Exit codes: 0 the report was made, whatever the verdict is; 2 wrong usage, or the bundle\n\
+        could not be read or its log does not hold.")]
+    Report(Report),
     /// Hold a trace against a manifest
     #[command(
         after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
@@ -231,6 +239,27 @@ pub struct Replay {
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The evidence directory of a job
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    #[command(flatten)]
+    pub kind: ReportKind,
+    /// Write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What the report is for: at most one.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ReportKind {
+    /// One self-contained HTML file
+    #[arg(long)]
+    pub html: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,13 @@
-//! A verdict as people read it.
+//! What came of a job, for people and for other tools: a verdict as `run`
+//! prints it, and reports of a bundle, all from one model
+//! ([`effectgate_core::report`]).
+
+pub mod html;
+mod words;
 
 use std::fmt::Write;
 
-use effectgate_core::{Outcome, Verdict, process::Process};
+use effectgate_core::{Outcome, Verdict};
 
 use crate::diagnose::visible;
 
@@ -15,7 +20,7 @@ pub fn text(verdict: &Verdict) -> String {
     for violation in &verdict.violations {
         let _ = writeln!(text, "{violation}");
         if let Some(process) = &violation.process {
-            let _ = writeln!(text, "  {}", lineage(process));
+            let _ = writeln!(text, "  process {}", words::lineage(process));
         }
     }
     if verdict.violations_unlisted > 0 {
@@ -28,13 +33,4 @@ pub fn text(verdict: &Verdict) -> String {
     }
     let _ = writeln!(text, "{verdict}");
     text
-}
-
-/// `process 12 cc < 11 sh < 10 make`
-fn lineage(process: &Process) -> String {
-    let mut text = format!("process {} {}", process.pid, process.comm);
-    for ancestor in &process.ancestry {
-        let _ = write!(text, " < {} {}", ancestor.pid, ancestor.comm);
-    }
-    visible(&text)
 }

@@ -67,12 +67,29 @@ pub fn verify(log: impl BufRead) -> Result<Verified, ReplayError> {
     })
 }
 
+/// How a log's policy was read when its job started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `YYYY-MM-DD`: exceptions expire.
+    pub day: String,
+    /// The file's name as it was given, which rules cite.
+    pub policy_file: String,
+}
+
 /// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
 /// is read as of that day. `None` where no such log begins; judging it says why.
 pub fn day(log: impl BufRead) -> Option<String> {
+    origin(log).map(|origin| origin.day)
+}
+
+/// How a log's policy was read. `None` where no such log begins; judging it
+/// says why.
+pub fn origin(log: impl BufRead) -> Option<Origin> {
     let mut lines = Lines { log, chain: Chain::new(String::new()), closed: false, good: 0 };
     let value = chain::parse(&lines.bytes().ok()??).ok()?;
-    Some(crate::time::day(read::opening(&value).ok()?.ts))
+    let day = crate::time::day(read::opening(&value).ok()?.ts);
+    let policy_file = value["object"]["policy"]["file"].as_str()?.to_owned();
+    Some(Origin { day, policy_file })
 }
 
 /// One line, as bytes and as JSON.
