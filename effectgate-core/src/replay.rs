@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) use lines::Lines;
 pub(crate) use place::{Places, stage};
 
-pub use lines::{Origin, ReplayError, Verified, day, origin, verify};
+pub use lines::{Origin, ReplayError, Verified, day, origin, records, verify};
 
 use crate::chain::Flaw;
 use crate::input::Input;
@@ -66,7 +66,12 @@ pub fn each(
     let (mut lines, first, opening) = Lines::open(log)?;
     let same_policy = opening.sha256 == policy.sha256;
     let (started, places) = stage(opening, policy, same_policy);
-    let mut run = Run { state: State::new(), due: VecDeque::new(), violations: Vec::new(), disagreement: None };
+    let mut run = Run {
+        state: State::new(),
+        due: VecDeque::new(),
+        violations: Vec::new(),
+        disagreement: None,
+    };
     run.take(0, &first.bytes, || Ok(Input::Started(Box::new(started))))
         .map_err(|what| lines.flawed(Flaw::Content(what)))?;
     show(&first.value, &[]);

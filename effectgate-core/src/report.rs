@@ -133,7 +133,8 @@ impl Builder {
     }
 
     fn held(&mut self, object: &Value) {
-        let names = |key: &str| object[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let names =
+            |key: &str| object[key].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in names("names") {
             if self.keys.len() < MOST_KEYS {
                 self.keys.entry(name.to_owned()).or_default();

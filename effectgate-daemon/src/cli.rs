@@ -67,9 +67,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  effectgate report out\n  \
         effectgate report out --html --output report.html\n  \
         effectgate report out --markdown >> \"$GITHUB_STEP_SUMMARY\"\n\n\
-        The log is judged again by the policy in the bundle, and the report says what that came to.\n\n\
-        Exit codes: 0 the report was made, whatever the verdict is; 2 wrong usage, or the bundle\n\
-        could not be read or its log does not hold.")]
+        The log is judged again by the policy in the bundle; the report says what that came to.\n\n\
+        Exit codes: 0 the report was made, whatever the verdict; 2 wrong usage, or the bundle could not\n\
+        be read or its log does not hold.")]
     Report(Report),
     /// Hold a trace against a manifest
     #[command(
@@ -260,6 +260,24 @@ pub struct ReportKind {
     /// One self-contained HTML file
     #[arg(long)]
     pub html: bool,
+    /// Markdown, for the summary of a step in a pipeline
+    #[arg(long)]
+    pub markdown: bool,
+    /// Annotations of GitHub, at the lines of the policy
+    #[arg(long)]
+    pub annotations: bool,
+    /// SARIF 2.1.0, for code scanning
+    #[arg(long)]
+    pub sarif: bool,
+    /// JUnit XML, for test reports
+    #[arg(long)]
+    pub junit: bool,
+    /// OCSF 1.8.0, a JSON event a line
+    #[arg(long)]
+    pub ocsf: bool,
+    /// OpenTelemetry's logs, a JSON request a line
+    #[arg(long)]
+    pub otlp: bool,
 }
 
 #[derive(Debug, Args)]

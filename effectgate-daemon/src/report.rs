@@ -2,7 +2,18 @@
 //! prints it, and reports of a bundle, all from one model
 //! ([`effectgate_core::report`]).
 
+pub mod annotations;
+mod files;
+mod forest;
 pub mod html;
+pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod ocsf;
+pub mod otlp;
+pub mod sarif;
+pub mod terminal;
+mod tree;
 mod words;
 
 use std::fmt::Write;

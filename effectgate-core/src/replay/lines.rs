@@ -50,9 +50,19 @@ pub struct Verified {
 /// # Errors
 /// [`ReplayError`], which says how far the log is good.
 pub fn verify(log: impl BufRead) -> Result<Verified, ReplayError> {
-    let (mut lines, _, opening) = Lines::open(log)?;
+    records(log, |_| {})
+}
+
+/// The same, and shows each record that holds.
+///
+/// # Errors
+/// As [`verify`].
+pub fn records(log: impl BufRead, mut show: impl FnMut(&Value)) -> Result<Verified, ReplayError> {
+    let (mut lines, first, opening) = Lines::open(log)?;
+    show(&first.value);
     let mut verdict = None;
     while let Some((_, line)) = lines.next()? {
+        show(&line.value);
         if read::closes(&line.value) {
             verdict = line.value["object"]["verdict"].as_str().and_then(Outcome::from_name);
         }

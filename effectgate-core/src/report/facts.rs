@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::record::read_number;
+
 /// Where and how the job ran. Text is as in records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Facts {
@@ -12,6 +14,8 @@ pub struct Facts {
     pub min_coverage: String,
     pub cgroup: String,
     pub workspace: Option<String>,
+    /// Unix time minus boot time, nanoseconds.
+    pub boot_offset: u64,
     /// The policy's file, as it was named when the job started.
     pub policy_file: String,
     /// SHA-256 of the kernel object.
@@ -45,6 +49,7 @@ impl Facts {
             min_coverage: text("min_coverage"),
             cgroup: text("cgroup"),
             workspace: object["workspace"].as_str().map(str::to_owned),
+            boot_offset: read_number(&object["boot_offset"]).unwrap_or_default(),
             policy_file: object["policy"]["file"].as_str().unwrap_or_default().to_owned(),
             programs: text("programs"),
             roots: object["roots"].as_array().into_iter().flatten().map(root).collect(),

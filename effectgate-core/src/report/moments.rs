@@ -147,7 +147,9 @@ fn kind(action: GuardAction, object: &Value) -> Option<Kind> {
 fn said(action: GuardAction, object: &Value) -> String {
     let what = object["what"].as_str().unwrap_or_default().to_owned();
     let detail = match action {
-        GuardAction::Stopped | GuardAction::CanaryFailed => object["why"].as_str().map(str::to_owned),
+        GuardAction::Stopped | GuardAction::CanaryFailed => {
+            object["why"].as_str().map(str::to_owned)
+        }
         GuardAction::Gap => Some(pairs(&object["lost"])),
         GuardAction::Leftovers => Some(object["killed"].to_string()),
         GuardAction::Killed => Some(format!("record {}", object["violation"])),

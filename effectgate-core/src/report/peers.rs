@@ -45,7 +45,14 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub fn take(&mut self, op: NetOp, object: &Value, process: &Value, within: bool, outside: bool) {
+    pub fn take(
+        &mut self,
+        op: NetOp,
+        object: &Value,
+        process: &Value,
+        within: bool,
+        outside: bool,
+    ) {
         let text = |key: &str| object[key].as_str().map(str::to_owned);
         let address = text("address").or_else(|| text("path"));
         let address = address.or_else(|| text("abstract").map(|name| format!("@{name}")));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::input::FileOp;
 
 /// Names that are kept, and those beyond that are kept for violations alone.
-const MOST: usize = 50_000;
+const MOST: usize = 100_000;
 const RESERVE: usize = 10_000;
 /// A path with more names than this is kept up to here.
 const DEEPEST: usize = 256;

@@ -133,7 +133,7 @@ fn findings(report: &Report) -> Markup {
                 }
             } @else if verdict.verdict == Outcome::Fail {
                 // Beside the violations; those are below.
-                @let doubts: Vec<_> = verdict.reasons.iter().filter(|reason| !is_count(reason)).collect();
+                @let doubts: Vec<_> = verdict.reasons.iter().filter(|reason| !words::counts_violations(reason)).collect();
                 @if !doubts.is_empty() {
                     p { "Besides, not everything is known:" }
                     ul class="reasons" { @for reason in doubts { li { (visible(reason)) } } }
@@ -145,11 +145,6 @@ fn findings(report: &Report) -> Markup {
             (violations::list(report))
         }
     }
-}
-
-/// Reasons that only count the violations listed below them.
-fn is_count(reason: &str) -> bool {
-    reason.contains("violation")
 }
 
 /// A count with its label; nothing for none.

@@ -1,6 +1,10 @@
 //! Numbers, times and processes in words, the same in every report.
 
-use effectgate_core::{Outcome, Verdict, Violation, process, report::Report, time};
+use effectgate_core::{
+    Outcome, Verdict, Violation, process,
+    report::{Peer, Report},
+    time,
+};
 
 use crate::diagnose::visible;
 
@@ -28,7 +32,6 @@ pub fn duration(nanos: u64) -> String {
     let millis = nanos / 1_000_000;
     let seconds = nanos / time::SECOND;
     match seconds {
-        0 if millis == 0 => format!("{} µs", nanos / 1000),
         0 => format!("{millis} ms"),
         1..60 => format!("{}.{} s", seconds, millis / 100 % 10),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
@@ -71,6 +74,22 @@ pub fn summary(verdict: &Verdict) -> String {
     format!("{violations}, {lost}")
 }
 
+/// `192.0.2.1:80`, `[2001:db8::1]:80`, a path
+pub fn place(peer: &Peer) -> String {
+    match peer.port {
+        Some(port) if peer.family == "ipv6" => format!("[{}]:{port}", peer.address),
+        Some(port) => format!("{}:{port}", peer.address),
+        None => peer.address.clone(),
+    }
+}
+
+/// What was seen again and is in no record: `file 13,998`
+pub fn repeats(verdict: &Verdict) -> String {
+    let repeated = verdict.repeated.iter().filter(|(_, count)| **count > 0);
+    let parts = repeated.map(|(class, count)| format!("{} {}", class.name(), number(*count)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 /// What the verdict means, for who has never seen one.
 pub fn meaning(outcome: Outcome) -> &'static str {
     match outcome {
@@ -104,6 +123,15 @@ pub fn ending(verdict: &Verdict) -> String {
     }
 }
 
+/// Whether a reason only counts the violations, which are listed beside it.
+pub fn counts_violations(reason: &str) -> bool {
+    let (count, rest) = reason.split_once(' ').unwrap_or_default();
+    count.parse::<u64>().is_ok()
+        && ["violation of class ", "violations of class ", "further violations are not listed"]
+            .iter()
+            .any(|form| rest.starts_with(form))
+}
+
 /// Violations with one rule: what to change in one place.
 pub struct Group<'a> {
     pub rule: &'a effectgate_core::judge::Rule,
@@ -132,7 +160,7 @@ mod tests {
             assert_eq!(number(n), text);
         }
         for (nanos, text) in [
-            (999, "0 µs"),
+            (999, "0 ms"),
             (1_500_000, "1 ms"),
             (31_149_000_000, "31.1 s"),
             (245_000_000_000, "4 min 5 s"),

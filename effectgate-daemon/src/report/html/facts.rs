@@ -58,7 +58,12 @@ fn classes(report: &Report) -> Markup {
         found.map_or("", |(_, coverage)| coverage.name())
     };
     let of = |class: &Class, decision: &Decision| {
-        verdict.counts.get(class).and_then(|counts| counts.get(decision)).copied().unwrap_or_default()
+        verdict
+            .counts
+            .get(class)
+            .and_then(|counts| counts.get(decision))
+            .copied()
+            .unwrap_or_default()
     };
     let lost = |class: &Class| verdict.lost.get(class).copied().unwrap_or_default();
     html! {

@@ -2,15 +2,16 @@
 
 use std::cmp::Reverse;
 
-use effectgate_core::report::{GrantedRoot, Peer, Place, Report};
+use effectgate_core::report::{Peer, Place, Report};
 use maud::{Markup, html};
 
-use super::super::words::{counted, number};
+use super::super::files::Files;
+use super::super::words::{counted, number, place, repeats};
 use super::{figure, tree};
 use crate::diagnose::visible;
 
 pub fn section(report: &Report) -> Markup {
-    let files = Files { report, sums: report.places.sums() };
+    let files = Files::new(report);
     let whole = &files.sums[0];
     html! {
         section id="touched" aria-labelledby="touched-title" {
@@ -28,13 +29,13 @@ pub fn section(report: &Report) -> Markup {
                     " on others are counted at their directories."
                 }
             }
-            @if !verdict_repeats(report).is_empty() {
+            @let repeated = repeats(&report.verdict);
+            @if !repeated.is_empty() {
                 p class="lead" {
-                    "Not shown: what is inside the policy and had been seen before ("
-                    (verdict_repeats(report)) ")."
+                    "Not shown: what is inside the policy and had been seen before (" (repeated) ")."
                 }
             }
-            (tree::forest(&files, &tree::Tree::children(&files, 0)))
+            (tree::forest(&files, &files.tops()))
             h3 { "Hosts and sockets" }
             (peers(report))
             h3 { "Environment keys" }
@@ -43,81 +44,7 @@ pub fn section(report: &Report) -> Markup {
     }
 }
 
-fn verdict_repeats(report: &Report) -> String {
-    let repeated = report.verdict.repeated.iter().filter(|(_, count)| **count > 0);
-    let parts = repeated.map(|(class, count)| format!("{} {}", class.name(), number(*count)));
-    parts.collect::<Vec<_>>().join(", ")
-}
-
-struct Files<'a> {
-    report: &'a Report,
-    sums: Vec<Place>,
-}
-
-impl Files<'_> {
-    fn place(&self, node: usize) -> &Place {
-        &self.report.places.all[node]
-    }
-
-    /// The root of the policy that is exactly here.
-    fn root(&self, node: usize) -> Option<&GrantedRoot> {
-        let path = self.report.places.path(node);
-        self.report.facts.roots.iter().find(|root| root.path == path)
-    }
-
-    fn touched(place: &Place) -> u64 {
-        place.reads + place.changes + place.runs + place.unlisted
-    }
-
-    /// The names of a row: those of directories with nothing else in them.
-    fn name(&self, node: usize) -> String {
-        let mut names = vec![self.place(node).name.as_str()];
-        let mut at = node;
-        loop {
-            let parent = self.place(at).parent;
-            if parent == 0 || !self.is_passage(parent) {
-                break;
-            }
-            names.push(self.place(parent).name.as_str());
-            at = parent;
-        }
-        names.reverse();
-        let slash = if self.place(at).parent == 0 { "/" } else { "" };
-        let end = if self.place(node).children.is_empty() { "" } else { "/" };
-        format!("{slash}{}{end}", names.join("/"))
-    }
-
-    /// A directory that only leads to another name.
-    fn is_passage(&self, node: usize) -> bool {
-        let place = self.place(node);
-        place.children.len() == 1 && Files::touched(place) == 0 && self.root(node).is_none()
-    }
-}
-
-impl tree::Tree for Files<'_> {
-    fn children(&self, node: usize) -> Vec<usize> {
-        let mut children: Vec<usize> = self.place(node).children.values().copied().collect();
-        children.sort_by_key(|child| {
-            let sums = &self.sums[*child];
-            (Reverse(sums.violations), Reverse(Files::touched(sums)))
-        });
-        children
-    }
-
-    fn shown(&self, mut node: usize) -> usize {
-        while self.is_passage(node) {
-            match self.place(node).children.values().next() {
-                Some(only) => node = *only,
-                None => break,
-            }
-        }
-        node
-    }
-
-    fn is_marked(&self, node: usize) -> bool {
-        self.sums[node].violations > 0
-    }
-
+impl tree::Rows for Files<'_> {
     fn row(&self, node: usize) -> Markup {
         let sums = &self.sums[node];
         html! {
@@ -191,15 +118,6 @@ fn peers(report: &Report) -> Markup {
             } }
             @if left > 0 { p class="muted" { "and " (number(left)) " more" } }
         }
-    }
-}
-
-/// `192.0.2.1:80`, `[2001:db8::1]:80`, a path
-pub fn place(peer: &Peer) -> String {
-    match peer.port {
-        Some(port) if peer.family == "ipv6" => format!("[{}]:{port}", peer.address),
-        Some(port) => format!("{}:{port}", peer.address),
-        None => peer.address.clone(),
     }
 }
 

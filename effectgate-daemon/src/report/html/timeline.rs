@@ -17,7 +17,7 @@ const HEIGHT: f64 = 100.0;
 const STRIP: f64 = 10.0;
 
 /// Moments in the open; more are folded.
-const OPEN: usize = 40;
+const OPEN: usize = 20;
 
 pub fn section(report: &Report) -> Markup {
     let Timeline { start, end, width, bars } = &report.timeline;
@@ -65,7 +65,12 @@ pub fn section(report: &Report) -> Markup {
 /// The classes that occur, with their index.
 fn classes(bars: &[Bar]) -> Vec<(Class, usize)> {
     let occurs = |index: usize| bars.iter().any(|bar| bar.records[index] > 0);
-    Class::ALL.iter().enumerate().filter(|(index, _)| occurs(*index)).map(|(i, c)| (*c, i)).collect()
+    Class::ALL
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| occurs(*index))
+        .map(|(i, c)| (*c, i))
+        .collect()
 }
 
 /// The part of each bar that is of one class, above those before it.
@@ -91,7 +96,8 @@ fn marks(bars: &[Bar]) -> String {
 fn moments(report: &Report) -> Markup {
     let moments = &report.moments.listed;
     let open = moments.len().min(OPEN);
-    let (first, rest) = moments.split_at(if moments.len() <= OPEN + 5 { moments.len() } else { open });
+    let (first, rest) =
+        moments.split_at(if moments.len() <= OPEN + 5 { moments.len() } else { open });
     html! {
         h3 { "Moments" }
         p class="lead" {

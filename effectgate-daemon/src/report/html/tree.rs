@@ -4,33 +4,29 @@
 
 use maud::{Markup, html};
 
+use super::super::tree::Tree;
+
 /// Rows in one tree, and in one branch of it.
-const MOST_ROWS: usize = 2500;
-const MOST_BESIDE: usize = 40;
+const MOST_ROWS: usize = 1500;
+const MOST_BESIDE: usize = 25;
 /// Branches inside each other; browsers and stacks end somewhere.
 const DEEPEST: usize = 60;
 
-/// What is drawn as a tree.
-pub trait Tree {
-    /// Below this node, in the order in which they are shown.
-    fn children(&self, node: usize) -> Vec<usize>;
+/// How the nodes of a tree are written.
+pub trait Rows: Tree {
     /// One line.
     fn row(&self, node: usize) -> Markup;
-    /// A row for the nodes that are not shown.
+    /// A line for the nodes that are not shown.
     fn rest(&self, nodes: &[usize]) -> Markup;
-    /// Whether something below it is outside the policy.
-    fn is_marked(&self, node: usize) -> bool;
-    /// Where a row really begins: chains of nodes can be one row.
-    fn shown(&self, node: usize) -> usize;
 }
 
 /// These nodes with everything below them.
-pub fn forest(tree: &impl Tree, nodes: &[usize]) -> Markup {
+pub fn forest(tree: &impl Rows, nodes: &[usize]) -> Markup {
     let mut rows = MOST_ROWS;
     html! { div class="tree" { (branch(tree, nodes, 0, &mut rows)) } }
 }
 
-fn branch(tree: &impl Tree, nodes: &[usize], depth: usize, rows: &mut usize) -> Markup {
+fn branch(tree: &impl Rows, nodes: &[usize], depth: usize, rows: &mut usize) -> Markup {
     let room = if depth >= DEEPEST { 0 } else { MOST_BESIDE.min(*rows) };
     // One more row is no longer than saying that there is one more.
     let count = if nodes.len() <= room + 1 && room > 0 { nodes.len() } else { room };

@@ -66,6 +66,10 @@ fn item(report: &Report, violation: &Violation) -> Markup {
     let after = after.map(|ts| duration(ts.saturating_sub(report.timeline.start)));
     html! {
         p class="what" {
+            span class="when" {
+                @if let Some(after) = after { "after " (after) ", " }
+                "record " (number(violation.seq))
+            }
             span class="action" { (violation.class.name()) " " (violation.action) }
             " " code class="object" { (visible(&violation.object)) }
             @if violation.count > 1 { " " span class="tag" { "×" (number(violation.count)) } }
@@ -86,10 +90,6 @@ fn item(report: &Report, violation: &Violation) -> Markup {
                     }
                 }
             }
-        }
-        p class="when" {
-            @if let Some(after) = after { "after " (after) ", " }
-            "record " (number(violation.seq))
         }
     }
 }
