@@ -29,7 +29,7 @@ pub fn report(args: &Report, wanted: Wanted) -> Outcomes {
         Form::Markdown => out.put(markdown::page(&report).as_bytes()),
         Form::Annotations => out.put(annotations::commands(&report).as_bytes()),
         Form::Sarif => in_sarif(&report, &mut out),
-        Form::Junit => junit::document(&report).and_then(|text| out.put(text.as_bytes())),
+        Form::Junit => junit::document(&report).map_err(Into::into).and_then(|text| out.put(&text)),
         Form::Ocsf => in_ocsf(bundle, &report, &mut out),
         Form::Otlp => in_otlp(bundle, &report, &mut out),
     };

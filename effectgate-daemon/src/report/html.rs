@@ -151,7 +151,10 @@ fn findings(report: &Report) -> Markup {
 fn figure(count: u64, label: &str) -> Markup {
     html! {
         span class={ "figure " (label) } {
-            @if count > 0 { b { (words::number(count)) } " " (label) }
+            @if count > 0 {
+                b { (words::number(count)) } " "
+                (if count == 1 { label.trim_end_matches('s') } else { label })
+            }
         }
     }
 }

@@ -192,5 +192,9 @@ fn code(text: &str) -> String {
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest + 1);
     // Blanks at both ends are taken off again.
-    format!("{fence} {shown} {fence}")
+    let edge = |c: Option<char>| c.is_some_and(|c| c == '`' || c == ' ');
+    match edge(shown.chars().next()) || edge(shown.chars().next_back()) {
+        true => format!("{fence} {shown} {fence}"),
+        false => format!("{fence}{shown}{fence}"),
+    }
 }

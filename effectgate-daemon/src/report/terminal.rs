@@ -199,7 +199,7 @@ fn touched(text: &mut String, report: &Report, paint: Paint) {
         let kind = peer.protocol.as_deref().unwrap_or(&peer.family);
         let outside = match peer.violations {
             0 => String::new(),
-            count => paint.bad(&format!(" {} outside", number(count))),
+            count => paint.bad(&format!(", {} outside", number(count))),
         };
         let _ = writeln!(
             text,

@@ -32,6 +32,7 @@ pub fn duration(nanos: u64) -> String {
     let millis = nanos / 1_000_000;
     let seconds = nanos / time::SECOND;
     match seconds {
+        0 if nanos > 0 && millis == 0 => "<1 ms".to_owned(),
         0 => format!("{millis} ms"),
         1..60 => format!("{}.{} s", seconds, millis / 100 % 10),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
@@ -160,7 +161,8 @@ mod tests {
             assert_eq!(number(n), text);
         }
         for (nanos, text) in [
-            (999, "0 ms"),
+            (0, "0 ms"),
+            (999, "<1 ms"),
             (1_500_000, "1 ms"),
             (31_149_000_000, "31.1 s"),
             (245_000_000_000, "4 min 5 s"),

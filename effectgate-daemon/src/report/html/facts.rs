@@ -82,13 +82,18 @@ fn classes(report: &Report) -> Markup {
                         th scope="row" { (class.name()) }
                         td { (match coverage(*class) { "none" => "not asked", word => word }) }
                         @for decision in Decision::ALL {
-                            td class="number" { (number(of(class, decision))) }
+                            (cell(of(class, decision)))
                         }
-                        td class="number" { (number(verdict.repeated.get(class).copied().unwrap_or_default())) }
+                        (cell(verdict.repeated.get(class).copied().unwrap_or_default()))
                         td class={ "number" (if lost(class) > 0 { " warn" } else { "" }) } { (number(lost(class))) }
                     }
                 }
             }
         } }
     }
+}
+
+/// A count in a table; nothing is not to catch the eye.
+fn cell(count: u64) -> Markup {
+    html! { td class={ "number" (if count == 0 { " muted" } else { "" }) } { (number(count)) } }
 }
