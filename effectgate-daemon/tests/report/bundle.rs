@@ -11,7 +11,7 @@ use effectgate_daemon::diagnose::Look;
 use effectgate_daemon::report::*;
 use serde_json::Value;
 
-use crate::common::{self, *};
+use crate::common::{log as lines_of, *};
 
 /// A log with its policy.
 pub struct Bundle {
@@ -25,7 +25,7 @@ impl Bundle {
     pub fn of(started: Started, inputs: Vec<Input>) -> Bundle {
         let policy = started.policy.clone();
         let (lines, _) = job(started, inputs);
-        Bundle { log: common::log(&lines), policy, text: ENVELOPE }
+        Bundle { log: lines_of(&lines), policy, text: ENVELOPE }
     }
 
     pub fn report(&self) -> Report {

@@ -59,7 +59,7 @@ fn found_in(bundle: &Bundle) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn planted_anywhere_found_nowhere(
