@@ -3,6 +3,7 @@
 
 mod lines;
 mod place;
+mod records;
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -12,7 +13,8 @@ use serde_json::Value;
 pub(crate) use lines::Lines;
 pub(crate) use place::{Places, stage};
 
-pub use lines::{Origin, ReplayError, Verified, day, origin, records, verify};
+pub use lines::{Line, Origin, ReplayError, day, origin};
+pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;
 use crate::input::Input;
@@ -92,8 +94,7 @@ pub fn each(
     let (Some(mut verdict), Some(logged)) = (verdict, logged) else {
         return Err(lines.flawed(Flaw::Content("verdict")));
     };
-    verdict.log.records = lines.records();
-    verdict.log.head = lines.head().to_owned();
+    verdict.log = lines.log();
     let disagreement = run.disagreement.filter(|_| same_policy);
     Ok(Replayed { verdict, logged, same_policy, disagreement })
 }

@@ -6,8 +6,11 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::sign::{KEY_VARIABLE, Source};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
+
+use crate::log::{SEGMENT_BYTES, SMALLEST_SEGMENT};
 
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
@@ -71,6 +74,12 @@ pub enum Command {
         Exit codes: 0 the report was made, whatever the verdict; 2 wrong usage, or the bundle could not\n\
         be read or its log does not hold.")]
     Report(Report),
+    /// Verify a log, or prove that it holds one record
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n  \
+        effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log verify record-17.tlog-proof --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Log(Log),
     /// Hold a trace against a manifest
     #[command(
         after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
@@ -87,6 +96,23 @@ pub enum Command {
         Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
     )]
     Packet(Packet),
+    /// Sign an evidence directory, or pack it into one file
+    #[command(
+        after_help = "Example:\n  effectgate bundle out --sign-key key.pem --output out.tar.zst\n\n\
+        A bundle that does not hold is neither signed nor packed. A key is made with\n\
+        `openssl genpkey -algorithm ed25519 -out key.pem`, its public half with\n\
+        `openssl pkey -in key.pem -pubout -out public.pem`.\n\n\
+        Exit codes: 0 it was signed or packed; 1 it does not hold; 2 wrong usage, or a file could not be\n\
+        read or written."
+    )]
+    Bundle(Bundle),
+    /// Verify an evidence bundle, offline
+    #[command(after_help = "Example:\n  effectgate verify out.tar.zst --key public.pem\n\n\
+        Holds every file against its digest, the signature against the key, the policy against its pin\n\
+        and the log, and judges the log again: it must come to the verdict that is there.\n\n\
+        Exit codes: 0 it holds, whatever its verdict is; 1 it does not; 2 wrong usage, or it could not be\n\
+        read. Without --key, 0 says only that its files fit together: anybody can make such a bundle.")]
+    Verify(Verify),
     /// Say what this kernel allows, per backend and class, and how to get more
     #[command(after_help = "Example:\n  sudo effectgate doctor")]
     Doctor,
@@ -141,12 +167,53 @@ pub struct Run {
     /// Keep the evidence in this directory, which must be empty or absent
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
+    /// Close a segment of the log at this size, and compress it
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = SEGMENT_BYTES,
+        value_parser = clap::value_parser!(u64).range(SMALLEST_SEGMENT..)
+    )]
+    pub segment_bytes: u64,
+    #[command(flatten)]
+    pub sign: Sign,
     /// Write metrics in Prometheus' text format to this file at the end
     #[arg(long, value_name = "FILE")]
     pub metrics_file: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Who signs the evidence.
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// Sign the evidence with this Ed25519 key (PKCS#8, PEM), which only its
+    /// owner may read (default: the file that EFFECTGATE_SIGN_KEY names)
+    #[arg(long, value_name = "FILE", conflicts_with = "sign_command")]
+    pub sign_key: Option<PathBuf>,
+    /// Have this program sign: it gets the bytes on standard input and writes
+    /// the Ed25519 signature, raw or in Base64
+    #[arg(long, value_name = "PROGRAM", requires = "sign_public")]
+    pub sign_command: Option<PathBuf>,
+    /// The public key of that program (SPKI, PEM)
+    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    pub sign_public: Option<PathBuf>,
+}
+
+impl Sign {
+    /// Where the key is; `None` when nothing is to be signed.
+    ///
+    /// # Errors
+    /// When the options contradict each other.
+    pub fn source(&self) -> anyhow::Result<Option<Source>> {
+        Source::of(
+            self.sign_key.clone(),
+            self.sign_command.clone(),
+            self.sign_public.clone(),
+            std::env::var_os(KEY_VARIABLE).as_deref(),
+        )
+    }
 }
 
 /// The policy file: exactly one.
@@ -212,7 +279,8 @@ pub struct Diff {
 
 #[derive(Debug, Args)]
 pub struct Draft {
-    /// The recorded log (events.jsonl), or a trace of the agent's harness
+    /// The recorded log (an evidence directory, or its events.jsonl), or a
+    /// trace of the agent's harness
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
     /// Propose an envelope instead of a manifest
@@ -234,7 +302,7 @@ pub struct Draft {
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The log (events.jsonl)
+    /// The log: an evidence directory, or its events.jsonl
     pub events: PathBuf,
     /// The policy to judge by
     #[command(flatten)]
@@ -281,6 +349,50 @@ pub struct ReportKind {
 }
 
 #[derive(Debug, Args)]
+pub struct Log {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Find any changed, removed, reordered or added byte, and say how far the
+    /// log is good
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Verify(LogVerify),
+    /// Prove to somebody who has only the public key that the log holds a
+    /// record, or that it continues an older checkpoint
+    #[command(after_help = "Example:\n  effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log prove out --since older-checkpoint\n\n\
+        Exit codes: 0 it is proven; 1 the log does not hold; 2 wrong usage, or a file could not be read.")]
+    Prove(LogProve),
+}
+
+#[derive(Debug, Args)]
+pub struct LogVerify {
+    /// An evidence directory, a log (events.jsonl), a proof of one record, or
+    /// the daemon's dropped.jsonl
+    pub path: PathBuf,
+    /// The public key that the checkpoint must be signed by (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct LogProve {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
+    /// The record's number
+    #[arg(value_name = "SEQ", required_unless_present = "since", conflicts_with = "since")]
+    pub seq: Option<u64>,
+    /// A checkpoint that was taken of the same log before
+    #[arg(long, value_name = "FILE")]
+    pub since: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Compare {
     /// The manifest
     #[arg(long, value_name = "FILE")]
@@ -305,6 +417,28 @@ pub struct Packet {
     /// current one to assemble, the one that the packet names to verify)
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bundle {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub sign: Sign,
+    /// Pack the bundle into this file (.tar.zst), which must not be there
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle: a directory or a .tar.zst
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    /// The public key of whoever must have signed it (SPKI, PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

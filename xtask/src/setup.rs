@@ -51,6 +51,7 @@ const TOOLS: &[Tool] = &[
     tool(BUILD, "c++", "build-essential"),
     tool(TEST, "curl", "curl"),
     tool(TEST, "npm", "npm"),
+    tool(TEST, "openssl", "openssl"),
     tool(TEST, "promtool", "prometheus"),
     tool(TEST_AND_VM, "/usr/bin/gcc", "build-essential"),
     tool(TEST_AND_VM, "/usr/bin/git", "git"),

@@ -15,17 +15,19 @@ use crate::{
         http,
         jobs::{self, Jobs},
     },
+    sign::{Signer, Source},
 };
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
+    let signer = signer(&config).code(exit::REFUSED)?;
     let engine = start(&config).code(exit::REFUSED)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .code(exit::OBSERVER)?;
-    runtime.block_on(serve(config, engine)).code(exit::OBSERVER)?;
+    runtime.block_on(serve(config, engine, signer)).code(exit::OBSERVER)?;
     Ok(exit::HOLDS)
 }
 
@@ -42,8 +44,16 @@ fn start(config: &Config) -> Result<Engine> {
     })
 }
 
+fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {
+    config.sign()?.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
+}
+
 /// Until a signal, or until one of the servers ends: then everything ends.
-async fn serve(config: Config, mut engine: Engine) -> Result<()> {
+async fn serve(
+    config: Config,
+    mut engine: Engine,
+    signer: Option<(Source, Arc<Signer>)>,
+) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (listener, address) = http::bind(config.metrics_listen).await?;
@@ -55,7 +65,12 @@ async fn serve(config: Config, mut engine: Engine) -> Result<()> {
         config.socket.display()
     );
     let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
-    let jobs = Arc::new(Jobs { engine, state_dir: config.state_dir });
+    let jobs = Arc::new(Jobs {
+        engine,
+        state_dir: config.state_dir,
+        segment_bytes: config.segment_bytes,
+        signer,
+    });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
         ended = http::serve(listener, metrics) => ended,

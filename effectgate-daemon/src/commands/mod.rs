@@ -1,5 +1,6 @@
 //! The commands, one room each.
 
+mod bundle;
 mod check;
 mod compare;
 mod daemon;
@@ -8,12 +9,14 @@ mod doctor;
 mod draft;
 mod job;
 mod leads;
+mod log;
 mod packet;
 mod pin;
 pub mod policy;
 mod replay;
 mod report;
 mod run;
+mod verify;
 
 use std::io::Write;
 
@@ -34,6 +37,8 @@ use crate::{
 pub fn dispatch(cli: Cli) -> Outcomes {
     let format = cli.format;
     match cli.command {
+        Command::Bundle(args) => bundle::bundle(&args, format.plain()?),
+        Command::Verify(args) => verify::verify(&args, format.plain()?),
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),
         Command::Diff(args) => diff::diff(&args, format),
@@ -41,6 +46,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
         Command::Report(args) => report::report(&args, format),
+        Command::Log(args) => log::log(&args.command, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),

@@ -2,25 +2,27 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, BufWriter, ErrorKind, Write},
+    io::{self, BufWriter, ErrorKind, Write},
     path::Path,
 };
 
 use anyhow::{Context, Result, ensure};
-use effectgate_core::{policy as core_policy, replay, report};
+use effectgate_core::{replay::Records, report};
 use serde_json::Value;
 
-use super::policy;
 use crate::{
+    bundle::Bundle,
     cli::{Report, ReportKind, Wanted},
     diagnose::Look,
     exit::{self, Code, Outcomes},
-    report::{annotations, html, json, junit, markdown, ocsf, otlp, sarif, terminal},
+    report::{annotations, html, json, junit, markdown, ocsf, of_bundle, otlp, sarif, terminal},
 };
 
 pub fn report(args: &Report, wanted: Wanted) -> Outcomes {
-    let bundle = &args.bundle;
-    let report = read(bundle).code(exit::USAGE)?;
+    // What else is in there is for `verify` to find.
+    let bundle = Bundle::open(&args.bundle, &mut Vec::new()).code(exit::USAGE)?;
+    let what = || format!("no report of {}", args.bundle.display());
+    let report = of_bundle(&bundle).with_context(what).code(exit::USAGE)?;
     let mut out = Out::to(args.output.as_deref()).code(exit::USAGE)?;
     let written = match Form::of(&args.kind, wanted) {
         Form::Text => out.put(terminal::text(&report, out.look()).as_bytes()),
@@ -30,8 +32,8 @@ pub fn report(args: &Report, wanted: Wanted) -> Outcomes {
         Form::Annotations => out.put(annotations::commands(&report).as_bytes()),
         Form::Sarif => in_sarif(&report, &mut out),
         Form::Junit => junit::document(&report).map_err(Into::into).and_then(|text| out.put(&text)),
-        Form::Ocsf => in_ocsf(bundle, &report, &mut out),
-        Form::Otlp => in_otlp(bundle, &report, &mut out),
+        Form::Ocsf => in_ocsf(&bundle, &report, &mut out),
+        Form::Otlp => in_otlp(&bundle, &report, &mut out),
     };
     written.and_then(|()| out.end()).code(exit::USAGE)?;
     Ok(exit::HOLDS)
@@ -74,7 +76,7 @@ fn in_sarif(report: &report::Report, out: &mut Out) -> Result<()> {
     out.line(&json::line(&sarif::log(report, &here))?)
 }
 
-fn in_ocsf(bundle: &Path, report: &report::Report, out: &mut Out) -> Result<()> {
+fn in_ocsf(bundle: &Bundle, report: &report::Report, out: &mut Out) -> Result<()> {
     each_record(bundle, report, |record| match ocsf::event(report, record) {
         Some(event) => out.line(&json::line(&event)?),
         None => Ok(()),
@@ -85,7 +87,7 @@ fn in_ocsf(bundle: &Path, report: &report::Report, out: &mut Out) -> Result<()> 
     Ok(())
 }
 
-fn in_otlp(bundle: &Path, report: &report::Report, out: &mut Out) -> Result<()> {
+fn in_otlp(bundle: &Bundle, report: &report::Report, out: &mut Out) -> Result<()> {
     let given = std::env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     let mut batch = Vec::new();
     let mut flush = |batch: &mut Vec<Value>| -> Result<()> {
@@ -104,46 +106,19 @@ fn in_otlp(bundle: &Path, report: &report::Report, out: &mut Out) -> Result<()> 
 
 /// The log's records once more: they are more than are kept.
 fn each_record(
-    bundle: &Path,
+    bundle: &Bundle,
     report: &report::Report,
     mut show: impl FnMut(&Value) -> Result<()>,
 ) -> Result<()> {
-    let mut result = Ok(());
-    let verified = replay::records(open(bundle)?, |record| {
-        if result.is_ok() {
-            result = show(record);
-        }
-    })
-    .with_context(|| format!("the log of {} does not hold", bundle.display()))?;
-    ensure!(
-        verified.head == report.verdict.log.head,
-        "the log of {} changed while it was read; try again",
-        bundle.display()
-    );
-    result
-}
-
-fn read(bundle: &Path) -> Result<report::Report> {
-    ensure!(bundle.is_dir(), "{} is no evidence directory", bundle.display());
-    let bytes = policy::bounded(&bundle.join("policy"))?;
-    let what = || format!("the log of {} does not hold", bundle.display());
-    let parsed = match replay::origin(open(bundle)?) {
-        Some(origin) => core_policy::parse(&origin.policy_file, &bytes, &origin.day)
-            .map_err(|faults| policy::all(faults, &bytes))?,
-        // Reading it as a log says what is wrong.
-        None => {
-            let verified = replay::verify(open(bundle)?).with_context(what)?;
-            anyhow::bail!("the log of job {} names no policy file", verified.job);
-        }
-    };
-    report::of_log(open(bundle)?, parsed, &bytes).with_context(what)
-}
-
-fn open(bundle: &Path) -> Result<BufReader<File>> {
-    let path = bundle.join("events.jsonl");
-    let log =
-        File::open(&path).with_context(|| format!("cannot read the log {}", path.display()))?;
-    Ok(BufReader::with_capacity(1 << 16, log))
+    let mut records = Records::open(bundle.log()?)?;
+    let mut head = None;
+    while let Some((_, line)) = records.next()? {
+        show(&line.value)?;
+        head = line.value["hash"].as_str().map(str::to_owned);
+    }
+    let same = head.as_ref() == Some(&report.verdict.log.head);
+    ensure!(same, "the log changed while it was read; try again");
+    Ok(())
 }
 
 /// Where a report goes. That nobody reads on is no failure.

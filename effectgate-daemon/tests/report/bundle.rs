@@ -5,7 +5,7 @@ use std::path::Path;
 
 use effectgate_core::input::*;
 use effectgate_core::policy::Policy;
-use effectgate_core::replay;
+use effectgate_core::replay::Records;
 use effectgate_core::report::{self, Report};
 use effectgate_daemon::diagnose::Look;
 use effectgate_daemon::report::*;
@@ -58,8 +58,11 @@ pub fn every(bundle: &Bundle) -> Vec<(&'static str, String)> {
 }
 
 pub fn records(bundle: &Bundle) -> Vec<Value> {
+    let mut log = Records::open(&bundle.log[..]).expect("it holds");
     let mut records = Vec::new();
-    replay::records(&bundle.log[..], |record| records.push(record.clone())).expect("it holds");
+    while let Some((_, line)) = log.next().expect("it holds") {
+        records.push(line.value);
+    }
     records
 }
 

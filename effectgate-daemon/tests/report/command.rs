@@ -76,7 +76,7 @@ fn what_cannot_be_told_is_said() {
         assert!(output.stdout.is_empty());
     };
     says(&["report", &path, "--html", "--junit"], "cannot be used with");
-    says(&["report", "/nowhere"], "is no evidence directory");
+    says(&["report", "/nowhere"], "cannot read the bundle");
     says(&["report", &path, "--output", "/nowhere/out"], "/nowhere/out");
     let mut log = bundle.log.clone();
     log.pop();
@@ -87,7 +87,7 @@ fn what_cannot_be_told_is_said() {
     fs::write(dir.path().join("events.jsonl"), "").unwrap();
     says(&["report", &path], "the log is empty");
     fs::remove_file(dir.path().join("events.jsonl")).unwrap();
-    says(&["report", &path], "cannot read the log");
+    says(&["report", &path], "events.jsonl");
     fs::remove_file(dir.path().join("policy")).unwrap();
     says(&["report", &path], "policy");
 }
