@@ -53,5 +53,10 @@ pub fn main(args: &Args) -> Result<()> {
     traces
         .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
         .env("EFFECTGATE_BIN", repo.effectgate());
-    run(&mut traces)
+    run(&mut traces)?;
+    let mut reports = repo.cargo();
+    reports
+        .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_report"])
+        .env("EFFECTGATE_BIN", repo.effectgate());
+    run(&mut reports)
 }
