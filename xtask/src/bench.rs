@@ -56,5 +56,10 @@ pub fn main(args: &Args) -> Result<()> {
     run(&mut traces)?;
     let mut logs = repo.cargo();
     logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"]);
-    run(&mut logs)
+    run(&mut logs)?;
+    let mut reports = repo.cargo();
+    reports
+        .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_report"])
+        .env("EFFECTGATE_BIN", repo.effectgate());
+    run(&mut reports)
 }
