@@ -13,6 +13,7 @@
 
 mod files;
 mod games;
+mod ipc;
 mod kernel;
 mod network;
 mod observer;
