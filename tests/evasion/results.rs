@@ -69,9 +69,14 @@ impl Found {
     fn is(&self, want: Want, denies: bool) -> bool {
         match want {
             _ if matches!(self, Found::Impossible(_)) => true,
-            Want::Violation if denies => matches!(self, Found::Denied { harm: false }),
+            Want::Violation | Want::OrGone if denies => {
+                matches!(self, Found::Denied { harm: false })
+            }
             Want::Violation | Want::Seen => {
                 matches!(self, Found::Seen { .. } | Found::Denied { .. })
+            }
+            Want::OrGone => {
+                matches!(self, Found::Seen { .. } | Found::Denied { .. } | Found::NoVerdict { .. })
             }
             Want::Open => matches!(self, Found::Open { .. } | Found::NoVerdict { .. }),
             Want::NotPass => {
