@@ -290,7 +290,8 @@ pub struct FileObject {
     /// On a mount internal to the kernel: memfd, pipe, socket.
     pub internal: bool,
     pub unlinked: bool,
-    /// On a `/proc`, in the directory of the process that acts.
+    /// On a `/proc`, in the directory of the process that acts, or of another one
+    /// of its job.
     pub own_proc: bool,
 }
 

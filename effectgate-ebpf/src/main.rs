@@ -15,6 +15,7 @@ mod cgroup;
 mod descriptor;
 mod emit;
 mod guard;
+mod held;
 mod hook;
 mod ioctl;
 mod judge;

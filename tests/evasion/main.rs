@@ -12,6 +12,7 @@
 //! `EFFECTGATE_TEST_MODE=enforce` denies; without it the job is observed.
 
 mod files;
+mod fresh;
 mod games;
 mod kernel;
 mod network;
