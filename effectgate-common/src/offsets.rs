@@ -25,6 +25,7 @@ macro_rules! for_each_offset {
             OFF_INODE_INO = "inode" "i_ino";
             OFF_INODE_MODE = "inode" "i_mode";
             OFF_INODE_RDEV = "inode" "i_rdev";
+            OFF_INODE_PRIVATE = "inode" "i_private";
             OFF_INODE_NLINK = "inode" "i_nlink";
             OFF_SB_DEV = "super_block" "s_dev";
             OFF_SB_MAGIC = "super_block" "s_magic";
@@ -85,6 +86,7 @@ macro_rules! for_each_offset {
             OFF_TASK_PERSONALITY = "task_struct" "personality";
             OFF_CRED_USER_NS = "cred" "user_ns";
             OFF_VMA_FILE = "vm_area_struct" "vm_file";
+            OFF_VMA_END = "vm_area_struct" "vm_end";
             OFF_VMA_FLAGS = "vm_area_struct" "vm_flags";
             OFF_IATTR_VALID = "iattr" "ia_valid";
             OFF_TASK_NSPROXY = "task_struct" "nsproxy";

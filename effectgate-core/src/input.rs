@@ -406,7 +406,7 @@ pub enum Reach {
     UserNamespace,
     /// A key of the kernel's key rings.
     Key,
-    /// A System V object: memory, semaphores, messages.
+    /// A System V object of the job's own: memory, semaphores, messages.
     Ipc,
     /// Being told of what happens to files (inotify, fanotify).
     Watch,
@@ -416,4 +416,10 @@ pub enum Reach {
     Machine,
     /// A descriptor of a socket that was made outside the job.
     Socket,
+    /// Another process's limits, priority, processors or place in memory; the
+    /// detail is the number of the system call.
+    Process,
+    /// A System V object that the job did not make; where only system calls are
+    /// seen, one that it did not make for sure.
+    OthersIpc,
 }

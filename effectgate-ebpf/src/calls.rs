@@ -9,24 +9,22 @@ use effectgate_common::wire::reach;
 
 use crate::{
     guard::{
-        Reach, SIGIO, call, changes_log, changes_quotas, is_own, is_own_number, names_the_machine,
-        owner, reached,
+        Reach, SIGIO, call, changes_log, changes_quotas, gives_signals, is_own, is_own_number,
+        names_the_machine, owner, reached,
     },
+    ipc,
     kernel::{
         OFF_TASK_PARENT, OFF_TASK_PTRACE_ENTRY, OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
     },
-    scope,
+    process, scope,
     verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
-    pub const SHMGET: u64 = 29;
-    pub const SHMAT: u64 = 30;
+    pub const IOCTL: u64 = 16;
     pub const CLONE: u64 = 56;
     pub const FCNTL: u64 = 72;
-    pub const SEMGET: u64 = 64;
-    pub const MSGGET: u64 = 68;
     pub const PTRACE: u64 = 101;
     pub const SYSLOG: u64 = 103;
     pub const SETUID: u64 = 105;
@@ -70,6 +68,8 @@ mod nr {
     pub const MOVE_MOUNT: u64 = 429;
     pub const FSCONFIG: u64 = 431;
     pub const CLONE3: u64 = 435;
+    pub const PIDFD_GETFD: u64 = 438;
+    pub const PROCESS_MADVISE: u64 = 440;
     pub const MOUNT_SETATTR: u64 = 442;
     pub const QUOTACTL_FD: u64 = 443;
 }
@@ -121,9 +121,12 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
             Some(pid) => Reach { pid, ..Reach::out(what, detail) },
             None => return 0,
         },
-        reach::USER_NAMESPACE | reach::KEY | reach::IPC | reach::IDENTITY => {
-            Reach::recorded(what, detail)
-        }
+        reach::PROCESS => match process::other(job, number, args) {
+            Some(pid) => Reach { pid, ..Reach::out(what, detail) },
+            None => return 0,
+        },
+        reach::IPC => ipc::reach(job, number, args, ret),
+        reach::USER_NAMESPACE | reach::KEY | reach::IDENTITY => Reach::recorded(what, detail),
         _ => Reach::out(what, detail),
     };
     reached(job, reach, false);
@@ -132,11 +135,12 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
 
 /// What a call that returned without an error reached for, and the detail.
 #[inline(always)]
-fn reach_of(number: u64, [a, b, _]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
+fn reach_of(number: u64, [a, b, c]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
     let machine = (reach::MACHINE, number as u32);
     Some(match number {
         nr::BPF => (reach::BPF, a as u32),
         nr::FCNTL => (reach::SIGNAL, SIGIO),
+        nr::IOCTL if gives_signals(b as u32) => (reach::SIGNAL, SIGIO),
         nr::PERF_EVENT_OPEN => (reach::PERF, 0),
         nr::FSCONFIG if b != FSCONFIG_CMD_CREATE && b != FSCONFIG_CMD_RECONFIGURE => return None,
         nr::MOUNT | nr::MOVE_MOUNT | nr::FSCONFIG | nr::MOUNT_SETATTR => (reach::MOUNT, 0),
@@ -150,6 +154,7 @@ fn reach_of(number: u64, [a, b, _]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
         nr::IOPL | nr::IOPERM => (reach::CAPABILITY, cap::SYS_RAWIO),
         nr::PTRACE if !matches!(a, PTRACE_TRACEME | PTRACE_ATTACH | PTRACE_SEIZE) => return None,
         nr::PTRACE | nr::PROCESS_VM_READV | nr::PROCESS_VM_WRITEV => (reach::PTRACE, 0),
+        nr::PIDFD_GETFD | nr::PROCESS_MADVISE => (reach::PTRACE, 0),
         nr::SETTIMEOFDAY | nr::CLOCK_SETTIME | nr::SWAPON | nr::SWAPOFF => machine,
         // Both begin with what is to be changed; 0 asks only.
         nr::ADJTIMEX if asks(a) => return None,
@@ -163,8 +168,23 @@ fn reach_of(number: u64, [a, b, _]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
         nr::QUOTACTL_FD if !changes_quotas(b as u32 >> 8) => return None,
         nr::QUOTACTL | nr::QUOTACTL_FD => machine,
         nr::ADD_KEY | nr::REQUEST_KEY | nr::KEYCTL => (reach::KEY, 0),
-        nr::SHMGET | nr::SEMGET | nr::MSGGET => (reach::IPC, ret as u32),
-        nr::SHMAT => (reach::IPC, a as u32),
+        ipc::nr::SHMGET..=ipc::nr::SHMCTL
+        | ipc::nr::SEMGET
+        | ipc::nr::SEMOP
+        | ipc::nr::SEMCTL
+        | ipc::nr::MSGGET..=ipc::nr::MSGCTL
+        | ipc::nr::SEMTIMEDOP => (reach::IPC, 0),
+        // Without new ones it is told the limits.
+        process::nr::PRLIMIT64 if c == 0 => return None,
+        process::nr::SETPRIORITY
+        | process::nr::SCHED_SETPARAM
+        | process::nr::SCHED_SETSCHEDULER
+        | process::nr::SCHED_SETAFFINITY
+        | process::nr::IOPRIO_SET
+        | process::nr::MIGRATE_PAGES
+        | process::nr::MOVE_PAGES
+        | process::nr::PRLIMIT64
+        | process::nr::SCHED_SETATTR => (reach::PROCESS, number as u32),
         nr::SETUID | nr::SETGID => (reach::IDENTITY, a as u32),
         nr::SETREUID | nr::SETREGID | nr::SETRESUID | nr::SETRESGID => (reach::IDENTITY, b as u32),
         nr::CLONE3 if first_word(a) & CLONE_NEWUSER == 0 => return None,
@@ -187,14 +207,14 @@ fn asks(timex: u64) -> bool {
 #[inline(always)]
 fn other_process(job: u64, number: u64, [a, _, _]: [u64; 3]) -> Option<u32> {
     let task = scope::task();
-    if number != nr::PTRACE {
-        return (!is_own_number(job, a as u32)).then_some(a as u32);
-    }
-    let other = if a == PTRACE_TRACEME {
-        peek_ptr(task, &OFF_TASK_PARENT)
-    } else {
+    let other = match number {
+        nr::PROCESS_VM_READV | nr::PROCESS_VM_WRITEV => {
+            return (!is_own_number(job, a as u32)).then_some(a as u32);
+        }
+        nr::PIDFD_GETFD | nr::PROCESS_MADVISE => process::of_descriptor(a)?,
+        _ if a == PTRACE_TRACEME => peek_ptr(task, &OFF_TASK_PARENT),
         // The one that was attached last is the first.
-        peek_ptr(task, &OFF_TASK_PTRACED).wrapping_sub(offset(&OFF_TASK_PTRACE_ENTRY))
+        _ => peek_ptr(task, &OFF_TASK_PTRACED).wrapping_sub(offset(&OFF_TASK_PTRACE_ENTRY)),
     };
     (!is_own(job, other)).then(|| Reach::process(reach::PTRACE, 0, other).pid)
 }

@@ -5,7 +5,7 @@ use effectgate_common::wire::{op, reach};
 
 use crate::{
     descriptor::{self, Kind, kind},
-    guard::{Reach, reached},
+    guard::{Reach, gives_signals, reached, signals_given},
     hook::{Hook, hooks},
     kernel::{OFF_FILE_INODE, Ptr, peek_ptr},
     object, open, scope,
@@ -28,6 +28,9 @@ fn commanded<H: Hook>(ctx: &H) -> i32 {
         return 0;
     }
     let Some(job) = scope::current_job() else { return 0 };
+    if gives_signals(command) {
+        return signals_given(job, command, ctx.arg(2), H::DENIES);
+    }
     let file: Ptr = ctx.arg(0);
     let kind = kind(peek_ptr(file, &OFF_FILE_INODE));
     let asks_only = match kind {

@@ -23,8 +23,8 @@ crate::rows! {
     0 proc_write_of_another "proc-write {victim} oom_score_adj 1" => "file/open_write /proc/{victim}/oom_score_adj" { harm: Done };
     0 add_key "key-add" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
     0 revoke_key "key-revoke" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
-    0 init_module "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
-    0 finit_module "load-module-file {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 init_module "init-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 finit_module "init-module-file {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 delete_module "unload-module" => "guard/reached capability" { harm: Reached, tracepoint: Any };
     0 kexec_file_load "load-kernel {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 swapon "swap-on {root}/file" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
@@ -35,12 +35,13 @@ crate::rows! {
     0 clock_settime "set-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 adjtimex "adjust-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 reboot_key "forbid-reboot-key" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 syslog "kernel-log" => "" { harm: None, lsm: Pass, tracepoint: Pass };
+    0 syslog "kernel-log 3" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     0 ioperm "io-ports" => "guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 shmget "shared-memory" => "guard/reached ipc" { harm: None, lsm: Pass, tracepoint: Pass };
     0 semget "semaphores" => "guard/reached ipc" { harm: None, lsm: Pass, tracepoint: Pass };
     0 msgget "message-queue-old" => "guard/reached ipc" { harm: None, lsm: Pass, tracepoint: Pass };
     0 mq_open "message-queue effectgate-test" => "file/create effectgate-test | file/open_write effectgate-test" { harm: Done, tracepoint: NotPass };
+    0 mq_unlink "message-queue-remove {queue}" => "file/unlink {queue}" { harm: Done, tracepoint: NotPass };
     0 landlock "landlock" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     0 seccomp "seccomp" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     0 memfd_secret "secret-memory" => "" { harm: None, lsm: Pass, tracepoint: Pass };

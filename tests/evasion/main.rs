@@ -14,6 +14,7 @@
 mod files;
 mod fresh;
 mod games;
+mod ipc;
 mod kernel;
 mod network;
 mod observer;

@@ -12,12 +12,12 @@ crate::rows! {
     19 daemon_killed_by_the_kernel "signal-by-pipe {daemon} , write-file {outside}/file" => "guard/reached signal" { alone: true, tracepoint: NotPass };
     19 daemon_traced "ptrace-seize {daemon}" => "guard/reached ptrace" { harm: Done, alone: true, tracepoint: NotPass };
     19 memory_of_the_daemon "open-proc-memory {daemon}" => "guard/reached ptrace | file/open_write /proc/{daemon}/mem" { harm: Done, alone: true };
-    19 descriptors_of_the_daemon "take-descriptor {daemon} 1" => "guard/reached ptrace" { harm: Done, alone: true, tracepoint: NotPass };
-    19 limits_of_the_daemon "limit-other {daemon}" => "guard/reached" { harm: Done, alone: true, lsm: NotPass, tracepoint: NotPass };
+    19 descriptors_of_the_daemon "take-descriptor {daemon}" => "guard/reached ptrace" { harm: Done, alone: true, tracepoint: NotPass };
+    19 limits_of_the_daemon "limit-other {daemon}" => "guard/reached process" { harm: Done, alone: true };
     19 bpffs_unmounted "attempt own-mounts , unmount /sys/fs/bpf" => "guard/reached umount" { harm: Done, tracepoint: NotPass };
-    19 module_loaded "load-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
+    19 module_loaded "init-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
 
-    20 ring_flooded "flood {directory} 20000 write-file {outside}/file" => "file/open_write {outside}/file" { tracepoint: NotPass };
+    20 ring_flooded "flood-then {directory} 20000 write-file {outside}/file" => "file/open_write {outside}/file" { tracepoint: NotPass };
     20 deeper_than_is_followed "chdir {deep} , create new" => "file/create new" { lsm: NotPass, tracepoint: NotPass };
     20 path_of_4_kib "long-path-write {outside} file" => "file/open_write {outside}/file";
     20 environment_of_64_kib "exec-large-environment DEPLOY_TOKEN 65536 {trigger} true" => "env/make DEPLOY_TOKEN" { harm: Done, lsm: NotPass };

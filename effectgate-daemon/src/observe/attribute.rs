@@ -408,6 +408,8 @@ fn reach(value: u32) -> Option<Reach> {
         reach::IDENTITY => Reach::Identity,
         reach::MACHINE => Reach::Machine,
         reach::SOCKET => Reach::Socket,
+        reach::PROCESS => Reach::Process,
+        reach::OTHERS_IPC => Reach::OthersIpc,
         _ => return None,
     })
 }
