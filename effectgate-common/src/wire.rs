@@ -215,6 +215,9 @@ pub mod reach {
     /// A System V object that the job did not make, or not for sure; `detail` is
     /// its number.
     pub const OTHERS_IPC: u32 = 22;
+    /// Whoever opens or reads files is to wait for the job (fanotify's
+    /// permissions); `file` is which.
+    pub const HOLD_UP: u32 = 23;
 }
 
 /// Flags of a [`FileObject`].

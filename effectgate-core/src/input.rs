@@ -419,6 +419,8 @@ pub enum Reach {
     /// Another process's limits, priority, processors or place in memory; the
     /// detail is the number of the system call.
     Process,
+    /// Whoever opens or reads files is to wait for the job (fanotify).
+    HoldUp,
     /// A System V object that the job did not make; where only system calls are
     /// seen, one that it did not make for sure.
     OthersIpc,

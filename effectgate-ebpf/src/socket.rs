@@ -33,6 +33,8 @@ const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const AF_NETLINK: u32 = 16;
 const AF_ALG: u32 = 38;
+/// include/uapi/linux/netlink.h
+const NETLINK_KOBJECT_UEVENT: u32 = 15;
 const SOCK_TYPE: u32 = 0xf;
 const SOCK_STREAM: u32 = 1;
 const SOCK_DGRAM: u32 = 2;
@@ -63,6 +65,14 @@ hooks! {
 /// `sock_send_length(sk, ret, flags)`
 #[btf_tracepoint(function = "sock_send_length")]
 pub fn socket_sent(ctx: BtfTracePointContext) -> i32 {
+    let done: i32 = ctx.arg(1);
+    if done >= 0
+        && tells_of_devices(ctx.arg(0))
+        && let Some(job) = scope::current_job()
+    {
+        reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), false);
+        return 0;
+    }
     passed(&ctx)
 }
 
@@ -123,10 +133,21 @@ pub fn bound(sk: Ptr, port: u32) {
 fn sent<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
+    if tells_of_devices(sk) {
+        return reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), H::DENIES);
+    }
     match foreign(job, sk, H::DENIES) {
         0 if route::has_route(ctx.arg(1)) => unseen(job, sk, H::DENIES),
         answer => answer,
     }
+}
+
+/// Whether what is sent there is for those who listen to the kernel's news of
+/// devices, and act on it.
+#[inline(always)]
+fn tells_of_devices(sk: Ptr) -> bool {
+    u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY)) == AF_NETLINK
+        && u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL)) == NETLINK_KOBJECT_UEVENT
 }
 
 /// `socket_recvmsg(sock, msg, size, flags)`

@@ -100,7 +100,7 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         nr::SENDTO => sent(job, e, f),
         nr::SENDMSG => sent_message(job, a, b),
         nr::SENDMMSG => sent_messages(job, a, b, ret as u64),
-        nr::SETSOCKOPT if route::is_route(b as u32, c as u32) => routed(job, a),
+        nr::SETSOCKOPT if route::leads_elsewhere(b as u32, c as u32) => routed(job, a),
         nr::LISTEN => listened(job, a),
         nr::PIDFD_GETFD => {
             if let Some(sk) = behind(ret as u64) {

@@ -410,6 +410,7 @@ fn reach(value: u32) -> Option<Reach> {
         reach::SOCKET => Reach::Socket,
         reach::PROCESS => Reach::Process,
         reach::OTHERS_IPC => Reach::OthersIpc,
+        reach::HOLD_UP => Reach::HoldUp,
         _ => return None,
     })
 }
