@@ -142,8 +142,8 @@ fn connected(job: u64, fd: u64) {
     }
     // What listens made the other end of a stream only now, for the job.
     let own = match peek::<u16>(sk, &OFF_SOCK_TYPE) {
-        SOCK_DGRAM => socket::is_own(other, job),
-        _ => socket::has_own_address(other, job),
+        SOCK_DGRAM => socket::is_own_peer(other, job),
+        _ => socket::leads_to_own(sk, other, job),
     };
     unix::spoken(job, op::CONNECT, other, own, false);
 }

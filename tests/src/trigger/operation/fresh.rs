@@ -1,7 +1,8 @@
 //! What newer calls and older corners reach, beside the usual ways.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr::null_mut;
 
 use crate::sys::{Args, NULL, call, open_call};
@@ -29,6 +30,7 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "take-page-away" => take_page_away(),
         "join-group" => join_group(),
         "tell-device-manager" => tell_device_manager(),
+        "unix-in-the-place-of" => in_the_place_of(args),
         _ => return None,
     })
 }
@@ -61,6 +63,29 @@ fn join_group() -> io::Result<()> {
     let request = [u32::from_ne_bytes(*b"\xefhar"), 0, 1];
     let (fd, level, option) = (socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP);
     call!(libc::SYS_setsockopt, fd, level, option, request.as_ptr(), 12).map(drop)
+}
+
+/// `TARGET DIRECTORY BELL`: so many addresses were the job's own that one of
+/// another program, which takes one when the bell rings, lies where one was.
+fn in_the_place_of(args: &Args) -> io::Result<()> {
+    let (target, directory) = (args.text(0)?, args.text(1)?);
+    let mut listeners = Vec::new();
+    for number in 0..900 {
+        // As long as the other's, to lie among its like.
+        let start = format!("{directory}/s{number}");
+        let path = format!("{start:x<width$}", width = target.len());
+        listeners.push(UnixListener::bind(&path)?);
+        std::fs::remove_file(path)?;
+    }
+    drop(listeners);
+    std::fs::write(args.os(2)?, "x")?;
+    loop {
+        match UnixStream::connect(target) {
+            Ok(mut stream) => return stream.write_all(b"harm"),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+            Err(_) => std::thread::yield_now(),
+        }
+    }
 }
 
 /// An event of a device that is none, as if the kernel had said it.
