@@ -82,6 +82,7 @@ names! {
         Terminal = "terminal_input", SqPoll = "sqpoll", UserNamespace = "user_namespace",
         Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
         Socket = "socket", Process = "process", OthersIpc = "others_ipc",
+        HoldUp = "hold_up",
     }
     OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }

@@ -31,7 +31,7 @@ use crate::{
     },
     object::{self, Path, Place},
     open, scope,
-    syscall::TS_COMPAT,
+    syscall::{TS_COMPAT, X32},
 };
 
 /// What is reached for. What is only recorded is nobody's but the job's.
@@ -384,9 +384,10 @@ fn cloned(ctx: &LsmContext) -> i32 {
 /// Privileges (`include/uapi/linux/capability.h`) that are good for nothing but
 /// to change the whole machine: `CAP_NET_ADMIN` 12, `CAP_SYS_MODULE` 16,
 /// `CAP_SYS_RAWIO` 17, `CAP_SYS_PACCT` 20, `CAP_SYS_BOOT` 22, `CAP_SYS_TIME` 25,
-/// `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
+/// `CAP_SYS_TTY_CONFIG` 26, `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
 /// seen where a file gets them; tracing, BPF and mounts have hooks of their own.
-const NAMED: u64 = 1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 30 | 1 << 33;
+const NAMED: u64 =
+    1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 26 | 1 << 30 | 1 << 33;
 /// Good for so much that the system call has to say for what.
 const SYS_ADMIN: u32 = 21;
 /// `CAP_OPT_NOAUDIT` (`include/linux/security.h`): nothing fails if the answer
@@ -442,6 +443,7 @@ pub fn call() -> Call {
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`; those from 424 on are the
 /// same in every table.
 mod nr {
+    pub const MADVISE: u32 = 28;
     pub const SWAPON: u32 = 167;
     pub const SWAPOFF: u32 = 168;
     pub const SETHOSTNAME: u32 = 170;
@@ -449,11 +451,13 @@ mod nr {
     pub const FSCONFIG: u32 = 431;
     pub const PROCESS_MADVISE: u32 = 440;
     pub const MOUNT_SETATTR: u32 = 442;
+    pub const OPEN_TREE_ATTR: u32 = 467;
     pub mod compat {
         pub const SETHOSTNAME: u32 = 74;
         pub const SWAPON: u32 = 87;
         pub const SWAPOFF: u32 = 115;
         pub const SETDOMAINNAME: u32 = 121;
+        pub const MADVISE: u32 = 219;
     }
 }
 
@@ -462,7 +466,8 @@ mod nr {
 #[inline(always)]
 fn administered() -> u32 {
     let Call { number, compat } = call();
-    if number == nr::MOUNT_SETATTR {
+    let number = number & !X32;
+    if number == nr::MOUNT_SETATTR || number == nr::OPEN_TREE_ATTR {
         return reach::MOUNT;
     }
     let (name, swap) = if compat {
@@ -476,7 +481,9 @@ fn administered() -> u32 {
             matches!(number, nr::SWAPON | nr::SWAPOFF),
         )
     };
-    if swap || name && names_the_machine() { reach::MACHINE } else { 0 }
+    // To take a page of memory away from everybody.
+    let memory = number == if compat { nr::compat::MADVISE } else { nr::MADVISE };
+    if swap || memory || name && names_the_machine() { reach::MACHINE } else { 0 }
 }
 
 /// `PROC_UTS_INIT_INO` (`include/linux/proc_ns.h`).

@@ -52,7 +52,10 @@ impl Stage {
                 assert!(copy.status().is_ok_and(|status| status.success()), "{copy:?}");
             }
         }
-        let servers = Servers::new(&outside);
+        let mut servers = Servers::new(&outside);
+        if words.contains("{bell}") {
+            servers.late(bell(&root), outside.join(LATE));
+        }
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
         let manifest = Manifest::new()
             .set("network", json!({ "mode": "allowlist", "hosts": hosts }))
@@ -86,6 +89,7 @@ impl Stage {
             ("{program}", text(outside.join("program"))),
             ("{trigger}", text(root.join("tools/trigger"))),
             ("{deep}", text(outside.join(deep()))),
+            ("{bell}", text(bell(&root))),
             ("{root}", text(root)),
             ("{outside}", text(outside)),
             ("{victim}", number(victim.map(|pid| pid.to_string()))),
@@ -126,6 +130,14 @@ impl Stage {
     pub(crate) fn segment_byte(&self) -> Option<u8> {
         self.segment.as_ref().map(Segment::byte)
     }
+}
+
+/// The name of the server that begins late.
+const LATE: &str = "late-as-no-other-program";
+
+/// Where it is told to begin.
+fn bell(root: &Path) -> PathBuf {
+    root.join("directory/bell")
 }
 
 /// A path of more names than are followed.
