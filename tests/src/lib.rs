@@ -15,6 +15,7 @@ pub mod cgroup;
 pub mod daemon;
 pub mod gate;
 pub mod manifest;
+pub mod measure;
 pub mod metrics;
 pub mod record;
 pub mod scene;

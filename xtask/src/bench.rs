@@ -53,5 +53,13 @@ pub fn main(args: &Args) -> Result<()> {
     traces
         .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
         .env("EFFECTGATE_BIN", repo.effectgate());
-    run(&mut traces)
+    run(&mut traces)?;
+    let mut logs = repo.cargo();
+    logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"])
+        .env("EFFECTGATE_BIN", repo.effectgate());
+    let python = repo.python();
+    if python.is_file() {
+        logs.env("EFFECTGATE_PYTHON", python);
+    }
+    run(&mut logs)
 }
