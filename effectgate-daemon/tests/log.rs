@@ -6,13 +6,13 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Log, copy, found, logs, unsealed};
+use common::{Log, copy, found, logs, segmented, unnamed, unsealed};
 
 /// Everything that the log's files say is covered by the chain, and what the
 /// compression has beside that by the manifest.
 #[test]
 fn a_flipped_bit_in_any_byte_of_any_segment_is_found() {
-    let dir = copy("tracepoint-segments");
+    let dir = segmented();
     for (name, bytes) in logs(dir.path()) {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
@@ -29,7 +29,7 @@ fn a_flipped_bit_in_any_byte_of_any_segment_is_found() {
 /// Who changes the log changes the manifest as well.
 #[test]
 fn without_the_manifest_no_record_can_change_either() {
-    let dir = unsealed("tracepoint-segments");
+    let dir = unnamed();
     let whole = found(dir.path()).log.expect("it holds");
     for (name, bytes) in logs(dir.path()) {
         for at in 0..bytes.len() {
@@ -53,7 +53,7 @@ fn without_the_manifest_no_record_can_change_either() {
 
 #[test]
 fn a_segment_cut_at_any_length_is_found() {
-    for dir in [copy("tracepoint-segments"), unsealed("tracepoint-segments")] {
+    for dir in [segmented(), unnamed()] {
         for (name, bytes) in logs(dir.path()) {
             for length in 0..bytes.len() {
                 fs::write(dir.path().join(&name), &bytes[..length]).expect("write");
@@ -94,7 +94,7 @@ fn segments_that_are_gone_moved_or_there_twice_are_found() {
 
 #[test]
 fn records_removed_repeated_exchanged_or_put_in_are_found() {
-    let log = Log::whole("tracepoint-segments");
+    let log = Log::whole("tracepoint-kill");
     let other = Log::whole("tracepoint-pass");
     let count = log.lines.len();
     for at in 0..count {
@@ -125,7 +125,7 @@ fn records_removed_repeated_exchanged_or_put_in_are_found() {
 /// place and the reason are said.
 #[test]
 fn an_unfinished_log_is_good_up_to_where_it_ends() {
-    let log = Log::whole("tracepoint-pass");
+    let log = Log::whole("tracepoint-kill");
     let bytes = log.bytes();
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("events.jsonl");

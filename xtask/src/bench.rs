@@ -55,11 +55,15 @@ pub fn main(args: &Args) -> Result<()> {
         .env("EFFECTGATE_BIN", repo.effectgate());
     run(&mut traces)?;
     let mut logs = repo.cargo();
-    logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"])
+    logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"]);
+    run(&mut logs)?;
+    let mut questions = repo.cargo();
+    questions
+        .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_questions"])
         .env("EFFECTGATE_BIN", repo.effectgate());
     let python = repo.python();
     if python.is_file() {
-        logs.env("EFFECTGATE_PYTHON", python);
+        questions.env("EFFECTGATE_PYTHON", python);
     }
-    run(&mut logs)
+    run(&mut questions)
 }

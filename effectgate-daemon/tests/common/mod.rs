@@ -31,6 +31,28 @@ pub fn unsealed(name: &str) -> TempDir {
     dir
 }
 
+/// A small log in several segments, with the manifest that names them.
+pub fn segmented() -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut writer = log::Writer::create(dir.path(), 3000).expect("a log");
+    for line in &Log::whole("tracepoint-kill").lines {
+        writer.append(line.strip_suffix(b"\n").expect("a line")).expect("append");
+    }
+    let files = writer.close().expect("close");
+    assert!(files.len() > 2, "{files:?}");
+    let manifest: String =
+        files.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
+    fs::write(dir.path().join("MANIFEST.sha256"), manifest).expect("write");
+    dir
+}
+
+/// The same, and nobody wrote down what it is.
+pub fn unnamed() -> TempDir {
+    let dir = segmented();
+    fs::remove_file(dir.path().join("MANIFEST.sha256")).expect("remove");
+    dir
+}
+
 /// The log's files and their bytes, in order.
 pub fn logs(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let log = log::Log::open(dir).expect("a log");

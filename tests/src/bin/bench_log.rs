@@ -1,223 +1,175 @@
-//! How fast questions to a log are answered, beside DuckDB on the exported
-//! archive and `jq` on the log itself; and how much memory that takes.
+//! What a log costs: records a second through judging, canonicalising, hashing,
+//! appending and syncing, beside plain appending and `sha256sum` over the same
+//! bytes; and how fast a log is verified, whole, cut off and compressed.
 //!
-//! `bench_log [RECORDS] [ROUNDS]`, with `EFFECTGATE_BIN` set, and
-//! `EFFECTGATE_PYTHON` for DuckDB. What is not installed is left out.
+//! `bench_log [ROUNDS] [RECORDS]`; the files are made in the temporary
+//! directory.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use effectgate_tests::gate;
-use effectgate_tests::measure::{measure, median};
+use anyhow::{Result, ensure};
+use effectgate_daemon::log::{Found, SEGMENT_BYTES};
+use effectgate_daemon::sinks::evidence::{Evidence, Kept};
+use effectgate_tests::made::{ENVELOPE, Job};
 
-/// A question to `log query`, to DuckDB, and to jq.
-struct Question {
-    name: &'static str,
-    ours: &'static [&'static str],
-    sql: &'static str,
-    jq: &'static str,
-}
-
-const QUESTIONS: &[Question] = &[
-    Question {
-        name: "how many, by class",
-        ours: &["--count=class"],
-        sql: "select class, count(*), count(*) filter (not within) from LOG group by class",
-        jq: "reduce inputs as $r ({}; .[$r.class] += 1)",
-    },
-    Question {
-        name: "how many, by program",
-        ours: &["--count=program"],
-        sql: "select exe, count(*) from LOG group by exe",
-        jq: "reduce inputs as $r ({}; .[$r.process.exe // \"\"] += 1)",
-    },
-    Question {
-        name: "all outside",
-        ours: &["--outside", "--format", "json"],
-        sql: "select * from LOG where not within",
-        jq: "inputs | select(.within | not)",
-    },
-    Question {
-        name: "one host",
-        ours: &["--host", "198.51.100.0/24", "--format", "json"],
-        sql: "select * from LOG where address like '198.51.100.%'",
-        jq: "inputs | select(.object.address // \"\" | startswith(\"198.51.100.\"))",
-    },
-    Question {
-        name: "one path",
-        ours: &["--path", "/etc/shadow", "--format", "json"],
-        sql: "select * from LOG where path = '/etc/shadow' or path like '/etc/shadow/%'",
-        jq: "inputs | select(.object.path == \"/etc/shadow\")",
-    },
-    Question {
-        name: "one minute",
-        ours: &[
-            "--since",
-            "2026-01-31T12:10:00Z",
-            "--until",
-            "2026-01-31T12:11:00Z",
-            "--format",
-            "json",
-        ],
-        sql: "select * from LOG where ts >= timestamptz '2026-01-31 12:10:00+00' \
-              and ts < timestamptz '2026-01-31 12:11:00+00'",
-        jq: "inputs | select(.ts >= \"2026-01-31T12:10:00\" and .ts < \"2026-01-31T12:11:00\")",
-    },
-];
-
-/// Fetches every row: what is found must be told.
-const DUCKDB: &str = "import duckdb, sys
-cursor = duckdb.execute(sys.argv[2].replace('LOG', \"'\" + sys.argv[1] + \"'\"))
-while rows := cursor.fetchmany(10000): pass
-";
+/// Records between two syncs: about what a busy second brings.
+const UNSYNCED: u64 = 100_000;
+/// A segment size that gives several of them.
+const SMALL_SEGMENT: u64 = 16 << 20;
 
 fn main() -> Result<()> {
     let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
-    let records = numbers.next().transpose()?.unwrap_or(1_000_000).max(1000);
-    let rounds = numbers.next().transpose()?.unwrap_or(3).max(1);
+    let rounds = numbers.next().transpose()?.unwrap_or(5).max(1);
+    let records = numbers.next().transpose()?.unwrap_or(300_000);
     let place = tempfile::TempDir::new()?;
-    let (log, archive) = (place.path().join("events.jsonl"), place.path().join("log.parquet"));
-    let bytes = write(&log, records)?;
-    let python = std::env::var_os("EFFECTGATE_PYTHON");
-    println!(
-        "{records} records, {bytes} bytes; {rounds} rounds (jq: one), medians, seconds of wall time"
+    let lines = lines(records);
+    let bytes: u64 = lines.iter().map(|line| line.len() as u64 + 1).sum();
+    let count = lines.len() as u64;
+    let log = place.path().join("log.jsonl");
+    println!("{count} records, {:.0} MB, {rounds} rounds, medians", bytes as f64 / 1e6);
+    println!("{:<44}{:>14}{:>10}{:>10}", "", "records/s", "MB/s", "ratio");
+    let mut row = Row { count, bytes, base: None };
+
+    row.print("append and sync, nothing else", median(rounds, || plain(&log, &lines))?);
+    row.print("sha256sum over the same bytes", median(rounds, || sha256sum(&log))?);
+    row.print("append to evidence, hash its file, sync", {
+        median(rounds, || evidence(place.path(), SEGMENT_BYTES, &mut lines.iter().cloned()))?
+    });
+    row.print("the same in compressed segments", {
+        median(rounds, || evidence(place.path(), SMALL_SEGMENT, &mut lines.iter().cloned()))?
+    });
+    row.print("judge, canonicalise, hash, chain", median(rounds, || Ok(judged(records)))?);
+    row.print(
+        "all of it: judge, chain, append, sync",
+        median(rounds, || whole(place.path(), records))?,
     );
-    let mut export = ours("export", &log);
-    let exported = measure(export.arg("--parquet").arg(&archive)).context("export")?;
+
+    println!();
+    row.print("verify a whole log", median(rounds, || verified(&log, true))?);
+    let cut = place.path().join("cut.jsonl");
+    fs::write(&cut, &fs::read(&log)?[..bytes as usize - 100])?;
+    row.print("find the end of one that was cut off", median(rounds, || verified(&cut, false))?);
+    evidence(place.path(), SMALL_SEGMENT, &mut lines.iter().cloned())?;
+    let dir = place.path().join("evidence");
+    row.print("verify one in compressed segments", median(rounds, || verified(&dir, true))?);
     println!(
-        "export: {:.2} s, {} bytes, peak memory {} KiB",
-        exported.wall.as_secs_f64(),
-        archive.metadata()?.len(),
-        exported.peak
+        "{:<44}{:>24.1} % of its size",
+        "compressed segments take",
+        100.0 * size(&dir)? as f64 / bytes as f64
     );
-    println!(
-        "{:<22}{:>10}{:>10}{:>10}{:>12}{:>12}{:>16}",
-        "question", "ours", "duckdb", "jq", "ours/duckdb", "ours/jq", "peak memory KiB"
-    );
-    for question in QUESTIONS {
-        let mut own = Vec::new();
-        let mut engine = Vec::new();
-        for _ in 0..rounds {
-            own.push(measure(ours("query", &log).args(question.ours)).context(question.name)?);
-            if let Some(python) = &python {
-                let mut command = Command::new(python);
-                command.args(["-c", DUCKDB]).arg(&archive).arg(question.sql);
-                engine.push(measure(&mut command).context("DuckDB")?);
-            }
-        }
-        let mut command = Command::new("jq");
-        let other = measure(command.args(["-n", "-c", question.jq]).arg(&log)).ok();
-        let peak = own.iter().map(|one| one.peak).max().unwrap_or_default();
-        let own = median(own.iter().map(|one| one.wall)).as_secs_f64();
-        let engine =
-            (!engine.is_empty()).then(|| median(engine.iter().map(|one| one.wall)).as_secs_f64());
-        let other = other.map(|one| one.wall.as_secs_f64());
-        let shown = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
-        println!(
-            "{:<22}{own:>10.2}{:>10}{:>10}{:>12}{:>12}{peak:>16}",
-            question.name,
-            shown(engine),
-            shown(other),
-            shown(engine.map(|time| own / time)),
-            shown(other.map(|time| own / time)),
-        );
-    }
     Ok(())
 }
 
-fn ours(what: &str, log: &Path) -> Command {
-    let mut command = Command::new(gate::binary());
-    command.args(["log", what]).arg(log);
-    command
+/// Prints what a time means, and its ratio to the first one.
+struct Row {
+    count: u64,
+    bytes: u64,
+    base: Option<f64>,
 }
 
-/// A log as a long build writes it, a record each two hundred microseconds:
-/// one in a thousand reaches a host, one in a hundred thousand is outside.
-fn write(path: &Path, records: u64) -> Result<u64> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let mut written = 0;
-    let mut hash = digest(0);
-    for seq in 0..records {
-        let next = digest(seq + 1);
-        let (class, action, object, rule) = match seq {
-            0 => ("guard", "start", r#"{"roots":[],"what":"observation starts"}"#.to_owned(), "observer"),
-            _ if seq + 1 == records => (
-                "guard",
-                "verdict",
-                r#"{"exit":{"code":0},"verdict":"fail","what":"observation ends"}"#.to_owned(),
-                "observer",
-            ),
-            _ if seq % 100_000 == 77 => (
-                "file",
-                "open_read",
-                r#"{"credential":true,"dev":"254:0","ino":77,"magic":61267,"mode":33152,"op":"open_read","path":"/etc/shadow","root":null}"#.to_owned(),
-                "reads",
-            ),
-            _ if seq % 1000 == 5 => {
-                let (network, host) = if seq % 50_000 == 5 { ("198.51.100", 9) } else { ("192.0.2", seq / 1000 % 250) };
-                let object = format!(
-                    r#"{{"address":"{network}.{host}","family":"ipv4","name":null,"op":"connect","port":443,"protocol":"tcp"}}"#
-                );
-                ("net", "connect", object, "network")
-            }
-            _ if seq % 60 == 1 => {
-                let object = format!(
-                    r#"{{"argv":["cc","-O2","-Wall","-Iinclude","-c","src/m{0}/f{seq}.c","-o","build/m{0}/f{seq}.o"],"dev":"254:0","ino":247932,"interpreter":null,"magic":61267,"mode":33261,"path":"/usr/bin/x86_64-linux-gnu-gcc-12","ppid":41,"root":null,"start":{seq}}}"#,
-                    seq / 60 % 500
-                );
-                ("exec", "exec", object, "processes")
-            }
-            _ => {
-                let (action, tree) =
-                    if seq.is_multiple_of(3) { ("create", "home/ci/repo/build") } else { ("open_read", "usr/include") };
-                let object = format!(
-                    r#"{{"dev":"254:0","ino":{seq},"magic":61267,"mode":33188,"op":"{action}","path":"/{tree}/m{}/f{}.h","root":"/{tree}"}}"#,
-                    seq / 60 % 500,
-                    seq % 9973
-                );
-                ("file", action, object, "allowed_roots")
-            }
-        };
-        let process = match class {
-            "guard" => "null".to_owned(),
-            _ => {
-                let (pid, program) = (
-                    1000 + seq / 60 % 30000,
-                    ["x86_64-linux-gnu-gcc-12", "make", "git", "dash"][seq as usize / 60 % 4],
-                );
-                format!(
-                    r#"{{"ancestry":[{{"comm":"make","exe":"/usr/bin/make","pid":42}},{{"comm":"sh","exe":"/usr/bin/dash","pid":41}}],"comm":"cc","exe":"/usr/bin/{program}","pid":{pid},"ppid":42,"start":{},"uid":1000}}"#,
-                    12_112_395_963_186 + seq / 60
-                )
-            }
-        };
-        let within = seq % 100_000 != 77;
-        let ts = effectgate_core::time::format(1_769_860_800_000_000_000 + seq * 200_000);
-        let decision = if within && class != "guard" { "allowed" } else { "recorded" };
-        let line = format!(
-            "{{\"action\":\"{action}\",\"class\":\"{class}\",\"coverage\":\"object\",\"decision\":\"{decision}\",\
-             \"hash\":\"{next}\",\"job\":\"bench\",\"object\":{object},\"prev\":\"{hash}\",\"process\":{process},\
-             \"rule\":{{\"file\":\"agent.json\",\"line\":3,\"name\":\"{rule}\"}},\"schema\":\"effectgate.event/v1\",\
-             \"seq\":{seq},\"ts\":\"{ts}\",\"within\":{within}}}\n"
+impl Row {
+    fn print(&mut self, what: &str, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let base = *self.base.get_or_insert(seconds);
+        println!(
+            "{what:<44}{:>14.0}{:>10.0}{:>10.2}",
+            self.count as f64 / seconds,
+            self.bytes as f64 / 1e6 / seconds,
+            base / seconds
         );
-        hash = next;
-        file.write_all(line.as_bytes())?;
-        written += line.len() as u64;
+    }
+}
+
+/// A log's lines, without newlines.
+fn lines(records: u64) -> Vec<Vec<u8>> {
+    let mut job = Job::begin();
+    let mut lines = job.opened();
+    for count in 0..records {
+        lines.extend(job.write(count));
+    }
+    lines.extend(job.end().0);
+    lines
+}
+
+fn plain(path: &Path, lines: &[Vec<u8>]) -> Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
+    for (count, line) in lines.iter().enumerate() {
+        file.write_all(line)?;
+        file.write_all(b"\n")?;
+        if (count as u64 + 1).is_multiple_of(UNSYNCED) {
+            file.flush()?;
+            file.get_ref().sync_data()?;
+        }
     }
     file.flush()?;
-    Ok(written)
+    Ok(file.get_ref().sync_data()?)
 }
 
-/// As hard to compress as a digest (SplitMix64; Steele, Lea and Flood, 2014).
-fn digest(number: u64) -> String {
-    let word = |lane: u64| {
-        let mut z = (number * 4 + lane).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    format!("{:016x}{:016x}{:016x}{:016x}", word(0), word(1), word(2), word(3))
+fn sha256sum(path: &Path) -> Result<()> {
+    let status = Command::new("sha256sum").arg(path).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "sha256sum: {status}");
+    Ok(())
+}
+
+fn evidence(
+    place: &Path,
+    segment_bytes: u64,
+    lines: &mut dyn Iterator<Item = Vec<u8>>,
+) -> Result<()> {
+    let dir = place.join("evidence");
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
+    }
+    let kept = Kept { policy: ENVELOPE, note: None, segment_bytes, signer: None };
+    let mut evidence = Evidence::create(&dir, kept)?;
+    for (count, line) in lines.enumerate() {
+        evidence.append(&line)?;
+        if (count as u64 + 1).is_multiple_of(UNSYNCED) {
+            evidence.sync()?;
+        }
+    }
+    evidence.sync()
+}
+
+fn judged(records: u64) {
+    let mut job = Job::begin();
+    for count in 0..records {
+        std::hint::black_box(job.write(count));
+    }
+}
+
+fn whole(place: &Path, records: u64) -> Result<()> {
+    let mut job = Job::begin();
+    let opened = job.opened();
+    let mut lines = opened.into_iter().chain((0..records).flat_map(|count| job.write(count)));
+    evidence(place, SEGMENT_BYTES, &mut lines)
+}
+
+fn verified(path: &Path, whole: bool) -> Result<()> {
+    let found = Found::of(path, None)?;
+    ensure!(found.holds == whole, "{:?}", found.flaw);
+    Ok(())
+}
+
+fn size(dir: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir)? {
+        bytes += entry?.metadata()?.len();
+    }
+    Ok(bytes)
+}
+
+fn median(rounds: u64, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        let start = Instant::now();
+        work()?;
+        times.push(start.elapsed());
+    }
+    times.sort();
+    Ok(times[times.len() / 2])
 }
