@@ -1,5 +1,6 @@
 //! `effectgate log`: a log as such, without the policy and without judging.
 
+mod dropped;
 mod proof;
 mod prove;
 mod verify;
