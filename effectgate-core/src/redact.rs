@@ -128,7 +128,10 @@ mod tests {
                 2 => vec![format!("--{name}"), secret.clone()],
                 3 => vec![format!("export {name}={secret}; {after}")],
                 4 => vec![format!("export {name}='{after} {secret}'")],
-                5 => vec![format!("https://user:{secret}@host/{after}")],
+                5 => vec![format!(
+                    "https:{}user:{secret}@host/{after}",
+                    ["/", "//"][after.len() % 2]
+                )],
                 6 => vec![format!("Authorization: Bearer {secret}")],
                 7 => vec![format!("{before}ghp_{secret} {after}")],
                 8 => vec![format!("{before} sk-{secret} {after}")],
@@ -259,6 +262,7 @@ mod tests {
             ("sk-short", "sk-short"),
             ("kworker/0:1", "kworker/0:1"),
             ("tokio-runtime-w", "tokio-runtime-w"),
+            ("https:/a:b@h", "https:/a:[redacted]@h"),
         ] {
             assert_eq!(String::from_utf8(comm(from.as_bytes())).unwrap(), want);
         }

@@ -12,7 +12,7 @@ mod timeline;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::BufRead;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use facts::{Facts, GrantedRoot};
@@ -26,6 +26,7 @@ use crate::input::{Class, UnixNanos};
 use crate::policy::Policy;
 use crate::record::{Action, GuardAction, ProcessAction, read_number};
 use crate::replay::{self, ReplayError, Replayed};
+use crate::time;
 use crate::verdict::{Verdict, Violation};
 
 pub const SCHEMA: &str = "effectgate.report/v1";
@@ -47,6 +48,7 @@ pub struct Report {
     /// The lines of the policy that decided about violations, by number.
     pub lines: BTreeMap<u32, String>,
     /// When the listed violations were first seen, by their record's number.
+    #[serde(serialize_with = "moments_of_records")]
     pub times: BTreeMap<u64, UnixNanos>,
     pub timeline: Timeline,
     pub moments: Moments,
@@ -93,7 +95,7 @@ impl Builder {
         let class = Class::from_name(text("class"));
         let action = class.and_then(|class| Action::from_names(class, text("action")));
         let (Some(class), Some(action)) = (class, action) else { return };
-        let ts = crate::time::parse(text("ts")).unwrap_or_default();
+        let ts = time::parse(text("ts")).unwrap_or_default();
         let seq = read_number(&record["seq"]).unwrap_or_default();
         let object = &record["object"];
         let outside = !violations.is_empty();
@@ -167,6 +169,18 @@ impl Builder {
             keys_unlisted: self.keys_unlisted,
         }
     }
+}
+
+/// A time as in records: not every JSON reader holds such numbers exactly.
+fn moment<S: Serializer>(ts: &UnixNanos, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time::format(*ts))
+}
+
+fn moments_of_records<S: Serializer>(
+    times: &BTreeMap<u64, UnixNanos>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(times.iter().map(|(seq, ts)| (seq, time::format(*ts))))
 }
 
 /// The lines of the policy that violations name.

@@ -1,9 +1,9 @@
 //! What the opening record says of the job and the machine.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::record::read_number;
+use crate::record::{number, read_number};
 
 /// Where and how the job ran. Text is as in records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -15,6 +15,7 @@ pub struct Facts {
     pub cgroup: String,
     pub workspace: Option<String>,
     /// Unix time minus boot time, nanoseconds.
+    #[serde(serialize_with = "offset")]
     pub boot_offset: u64,
     /// The policy's file, as it was named when the job started.
     pub policy_file: String,
@@ -55,4 +56,8 @@ impl Facts {
             roots: object["roots"].as_array().into_iter().flatten().map(root).collect(),
         }
     }
+}
+
+fn offset<S: Serializer>(offset: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    number(*offset).serialize(serializer)
 }

@@ -24,6 +24,7 @@ pub struct Moments {
 pub struct Moment {
     /// The record's number.
     pub seq: u64,
+    #[serde(serialize_with = "super::moment")]
     pub ts: UnixNanos,
     pub kind: Kind,
     /// What happened, in words.

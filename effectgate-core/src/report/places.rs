@@ -191,3 +191,48 @@ impl Recorder {
         Places { all: self.all }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn touch(recorder: &mut Recorder, path: &str, outside: bool) {
+        recorder.take(FileOp::OpenWrite, &json!({ "path": path }), outside);
+    }
+
+    #[test]
+    fn what_is_not_kept_is_counted_where_it_is() {
+        let mut recorder = Recorder::default();
+        for n in 0..MOST + 10 {
+            touch(&mut recorder, &format!("/srv/{n}"), false);
+        }
+        touch(&mut recorder, "/etc/passwd", true);
+        let places = recorder.finish();
+        assert!(places.all.len() <= MOST + RESERVE);
+        let sums = places.sums();
+        assert_eq!(sums[0].changes + sums[0].unlisted, MOST as u64 + 11);
+        assert_eq!(sums[0].violations, 1);
+        let found = (0..places.all.len()).find(|index| places.path(*index) == "/etc/passwd");
+        assert!(found.is_some(), "a violation has room");
+        let srv = places.all[0].children["srv"];
+        assert_eq!(places.all[srv].unlisted, 12);
+    }
+
+    #[test]
+    fn paths_come_back() {
+        let mut recorder = Recorder::default();
+        let deep = "/a".repeat(DEEPEST + 5);
+        for path in ["/", "/srv/a", "/srv/a/b", "relative", "", &deep] {
+            touch(&mut recorder, path, false);
+        }
+        let places = recorder.finish();
+        assert_eq!(places.sums()[0].changes, 5);
+        assert_eq!(places.sums()[0].unlisted, 1);
+        let shown = serde_json::to_value(&places).unwrap();
+        let paths: Vec<&str> =
+            shown.as_array().unwrap().iter().filter_map(|place| place["path"].as_str()).collect();
+        assert!(paths.contains(&"/srv/a/b") && paths.contains(&"/"), "{paths:?}");
+    }
+}

@@ -25,6 +25,7 @@ pub struct Processes {
 pub struct Process {
     pub pid: u64,
     /// Nanoseconds of boot time; `None` where it was not seen to start.
+    #[serde(serialize_with = "crate::record::serialize_start")]
     pub start: Option<u64>,
     /// The index of the process that started it, inside the job.
     pub parent: Option<usize>,
@@ -34,11 +35,13 @@ pub struct Process {
     pub argv: Vec<String>,
     pub argv_cut: bool,
     /// Of its first and its last record.
+    #[serde(serialize_with = "super::moment")]
     pub first: UnixNanos,
+    #[serde(serialize_with = "super::moment")]
     pub last: UnixNanos,
     /// As `wait(2)` gives it.
     pub status: Option<u64>,
-    /// Records of it that are neither starts nor ends of processes.
+    /// Records of it, but for forks and its end.
     pub effects: u64,
     /// Records that speak of a violation.
     pub violations: u64,
@@ -194,4 +197,39 @@ fn arguments(argv: &Value) -> (Vec<String>, bool) {
         kept.push(argument.to_owned());
     }
     (kept, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::input::FileOp;
+
+    #[test]
+    fn what_is_not_kept_counts_as_who_started_it() {
+        let mut recorder = Recorder::default();
+        let count = MOST as u64 + 500;
+        let process =
+            |pid: u64| json!({ "pid": pid, "ppid": 1, "start": pid, "comm": "cc", "exe": "/cc" });
+        for pid in 1..=count {
+            let fork = json!({
+                "process": process(1),
+                "object": { "pid": pid + 1, "ppid": 1, "start": pid + 1 },
+            });
+            recorder.take(pid, Action::Process(ProcessAction::Fork), &fork, false);
+            let write = json!({ "process": process(pid + 1), "object": {} });
+            recorder.take(pid, Action::File(FileOp::Create), &write, pid == count);
+            let exit = json!({ "process": process(pid + 1), "object": { "code": 256 } });
+            recorder.take(pid, Action::Process(ProcessAction::Exit), &exit, false);
+        }
+        let all = recorder.finish().all;
+        assert_eq!(all.len(), MOST);
+        assert_eq!(all.iter().map(|process| process.effects).sum::<u64>(), count);
+        assert_eq!((all[0].unlisted, all[0].violations), (501, 1));
+        assert_eq!((all[0].status, all[1].status), (None, Some(256)), "its own end, not another's");
+        assert!(
+            all.iter().enumerate().all(|(at, process)| process.parent.is_none_or(|it| it < at))
+        );
+    }
 }

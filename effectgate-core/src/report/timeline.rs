@@ -14,8 +14,10 @@ const CLASSES: usize = Class::ALL.len();
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     /// Of the opening record.
+    #[serde(serialize_with = "super::moment")]
     pub start: UnixNanos,
     /// Of the latest record.
+    #[serde(serialize_with = "super::moment")]
     pub end: UnixNanos,
     /// Nanoseconds that a bar stands for.
     pub width: u64,

@@ -93,3 +93,26 @@ fn a_large_log_is_no_large_page() {
     assert!(markdown.len() < 300_000, "{} bytes", markdown.len());
     assert!(markdown.contains("**10 violations of 60 are not shown here**"), "{markdown}");
 }
+
+/// Not every JSON reader holds larger numbers exactly (RFC 7493, 2.2).
+#[test]
+fn no_number_is_rounded() {
+    fn largest(value: &serde_json::Value) -> u64 {
+        match value {
+            serde_json::Value::Number(number) => number.as_u64().expect("a whole number"),
+            serde_json::Value::Array(items) => items.iter().map(largest).max().unwrap_or_default(),
+            serde_json::Value::Object(members) => {
+                members.values().map(largest).max().unwrap_or_default()
+            }
+            _ => 0,
+        }
+    }
+    for (name, text) in every(&Bundle::of(started(), everything("name"))) {
+        if ["json", "sarif", "ocsf", "otlp"].contains(&name) {
+            for line in text.lines() {
+                let value = serde_json::from_str(line).expect("JSON");
+                assert!(largest(&value) < 1 << 53, "{name}: {line}");
+            }
+        }
+    }
+}

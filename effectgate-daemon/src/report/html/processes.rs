@@ -4,30 +4,31 @@ use effectgate_core::report::Report;
 use maud::{Markup, html};
 
 use super::super::forest::{Forest, ended};
-use super::super::words::{counted, duration, number};
+use super::super::words::{duration, number};
 use super::{figure, tree};
 use crate::diagnose::visible;
 
 pub fn section(report: &Report) -> Markup {
     let forest = Forest::new(&report.processes.all);
+    let count = forest.all.len() as u64;
     let unlisted: u64 = report.processes.all.iter().map(|process| process.unlisted).sum();
     html! {
-        section id="processes" aria-labelledby="processes-title" {
-            h2 id="processes-title" { "Processes" }
-            p class="lead" {
-                (counted(report.processes.all.len() as u64, "process").replace("processs", "processes"))
-                ". Alike ones beside each other are one row. "
-                @if unlisted > 0 {
-                    (number(unlisted)) " more are counted at those that started them."
+            section id="processes" aria-labelledby="processes-title" {
+                h2 id="processes-title" { "Processes" }
+                p class="lead" {
+    (number(count)) (if count == 1 { " process" } else { " processes" })
+                    ". Alike ones beside each other are one row. "
+                    @if unlisted > 0 {
+                        (number(unlisted)) " more are counted at those that started them."
+                    }
+                }
+                @if forest.roots.is_empty() {
+                    p class="none" { "None were seen." }
+                } @else {
+                    (tree::forest(&forest, &forest.roots))
                 }
             }
-            @if forest.roots.is_empty() {
-                p class="none" { "None were seen." }
-            } @else {
-                (tree::forest(&forest, &forest.roots))
-            }
         }
-    }
 }
 
 impl tree::Rows for Forest<'_> {
