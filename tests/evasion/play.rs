@@ -76,7 +76,7 @@ fn watched(row: &Row, mode: Mode, watch: &Watch) -> (Found, String) {
     let mut command = attempt.command();
     let scene = &attempt.stage.scene;
     let (status, outcome) =
-        attached::run(watch.daemon(), scene, &scene.manifest(), mode.name(), &mut command);
+        attached::run(watch.daemon(), scene, &scene.manifest(), mode.name(), &mut command, row.late);
     let harm = attempt.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, attempt.words);
