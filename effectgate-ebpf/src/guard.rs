@@ -404,17 +404,19 @@ fn capable_of<H: Hook>(ctx: &H) -> i32 {
         return 0;
     }
     let Some(job) = scope::current_job() else { return 0 };
-    // Over a user namespace of its own a job has every privilege.
-    if peek::<u32>(ctx.arg(1), &OFF_USERNS_LEVEL) != 0 {
-        return 0;
-    }
     let what = match capability {
+        // A file system that is made may be of others' directories, in which it
+        // makes its own: overlayfs does, long before it is mounted.
+        SYS_ADMIN if call().number == nr::FSCONFIG => reach::MOUNT,
+        // Over a user namespace of its own a job has every privilege.
+        _ if peek::<u32>(ctx.arg(1), &OFF_USERNS_LEVEL) != 0 => 0,
         SYS_ADMIN => administered(),
         _ => reach::CAPABILITY,
     };
     match what {
         0 => 0,
         reach::CAPABILITY => reached(job, Reach::out(what, capability), H::DENIES),
+        reach::MOUNT => reached(job, Reach::out(what, 0), H::DENIES),
         _ => reached(job, Reach::out(what, call().number), H::DENIES),
     }
 }

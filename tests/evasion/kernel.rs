@@ -30,7 +30,7 @@ crate::rows! {
     0 swapon "swap-on {root}/file" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 acct "create {directory}/accounts , account {directory}/accounts , account-off" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 acct_off "account-off" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
-    0 quotactl "quota {root}" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
+    0 quotactl "quota /dev/nvme0n1" => "guard/reached machine | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 sethostname "host-name" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 clock_settime "set-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 adjtimex "adjust-clock" => "guard/reached machine | guard/reached capability" { harm: Done, tracepoint: NotPass };

@@ -60,7 +60,12 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "advise-program" => on(|pid| {
             let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
             let start = maps.split('-').next().and_then(|hex| usize::from_str_radix(hex, 16).ok());
-            advise(pid, start.ok_or_else(crate::sys::invalid)?).map(|()| 0)
+            // Whoever refused it, the kernel gives this answer.
+            let refused = |error: io::Error| match error.raw_os_error() {
+                Some(libc::EACCES) => io::Error::from_raw_os_error(libc::EPERM),
+                _ => error,
+            };
+            advise(pid, start.ok_or_else(crate::sys::invalid)?).map(|()| 0).map_err(refused)
         }),
         "victim" => Some(victim(args)),
         "unmap-other" => on(|pid| {
