@@ -6,7 +6,8 @@
 //! 1. [`policy::parse`] reads an envelope or a manifest; [`pin`] holds it against its digest.
 //! 2. [`State::new`] and [`step`]: every [`input::Input`] goes in, [`Line`]s
 //!    for the log come out, and with the job's end its [`Verdict`].
-//! 3. [`replay::replay`] checks such a log and judges it again.
+//! 3. [`replay::replay`] checks such a log and judges it again;
+//!    [`merkle`], [`checkpoint`] and [`proof`] prove one record of it alone.
 //!
 //! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
 //! proposes one from a recorded run, [`compare`] holds a trace of an agent's
@@ -29,6 +30,7 @@
 pub mod bundle;
 mod canonical;
 pub mod chain;
+pub mod checkpoint;
 pub mod compare;
 pub mod decide;
 pub mod diff;
@@ -47,6 +49,7 @@ pub mod input;
 mod json;
 pub mod judge;
 mod manifest;
+pub mod merkle;
 mod names;
 mod note;
 pub mod packet;
@@ -56,6 +59,7 @@ pub mod policy;
 pub mod process;
 pub mod profile;
 pub mod programs;
+pub mod proof;
 pub mod properties;
 pub mod record;
 pub mod redact;

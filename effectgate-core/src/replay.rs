@@ -3,6 +3,7 @@
 
 mod lines;
 mod place;
+mod records;
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -10,7 +11,8 @@ use std::io::BufRead;
 pub(crate) use lines::Lines;
 pub(crate) use place::{Places, stage};
 
-pub use lines::{ReplayError, Verified, day, verify};
+pub use lines::{Line, ReplayError, day};
+pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;
 use crate::input::Input;
@@ -70,8 +72,7 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
     let (Some(mut verdict), Some(logged)) = (verdict, logged) else {
         return Err(lines.flawed(Flaw::Content("verdict")));
     };
-    verdict.log.records = lines.records();
-    verdict.log.head = lines.head().to_owned();
+    verdict.log = lines.log();
     let disagreement = run.disagreement.filter(|_| same_policy);
     Ok(Replayed { verdict, logged, same_policy, disagreement })
 }

@@ -10,6 +10,8 @@ use crate::sign::{KEY_VARIABLE, Source};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
 
+use crate::log::{SEGMENT_BYTES, SMALLEST_SEGMENT};
+
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
 #[derive(Debug, Parser)]
@@ -64,6 +66,12 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Verify a log, or prove that it holds one record
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n  \
+        effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log verify record-17.tlog-proof --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Log(Log),
     /// Hold a trace against a manifest
     #[command(
         after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
@@ -172,6 +180,14 @@ pub struct Run {
     /// Keep the evidence in this directory, which must be empty or absent
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
+    /// Close a segment of the log at this size, and compress it
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = SEGMENT_BYTES,
+        value_parser = clap::value_parser!(u64).range(SMALLEST_SEGMENT..)
+    )]
+    pub segment_bytes: u64,
     #[command(flatten)]
     pub sign: Sign,
     /// Write metrics in Prometheus' text format to this file at the end
@@ -276,7 +292,8 @@ pub struct Diff {
 
 #[derive(Debug, Args)]
 pub struct Draft {
-    /// The recorded log (events.jsonl), or a trace of the agent's harness
+    /// The recorded log (an evidence directory, or its events.jsonl), or a
+    /// trace of the agent's harness
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
     /// Propose an envelope instead of a manifest
@@ -298,11 +315,55 @@ pub struct Draft {
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The log (events.jsonl)
+    /// The log: an evidence directory, or its events.jsonl
     pub events: PathBuf,
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Log {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Find any changed, removed, reordered or added byte, and say how far the
+    /// log is good
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Verify(LogVerify),
+    /// Prove to somebody who has only the public key that the log holds a
+    /// record, or that it continues an older checkpoint
+    #[command(after_help = "Example:\n  effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log prove out --since older-checkpoint\n\n\
+        Exit codes: 0 it is proven; 1 the log does not hold; 2 wrong usage, or a file could not be read.")]
+    Prove(LogProve),
+}
+
+#[derive(Debug, Args)]
+pub struct LogVerify {
+    /// An evidence directory, a log (events.jsonl), a proof of one record, or
+    /// the daemon's dropped.jsonl
+    pub path: PathBuf,
+    /// The public key that the checkpoint must be signed by (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct LogProve {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
+    /// The record's number
+    #[arg(value_name = "SEQ", required_unless_present = "since", conflicts_with = "since")]
+    pub seq: Option<u64>,
+    /// A checkpoint that was taken of the same log before
+    #[arg(long, value_name = "FILE")]
+    pub since: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

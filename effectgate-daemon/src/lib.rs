@@ -9,6 +9,7 @@ pub mod diagnose;
 pub mod engine;
 pub mod exit;
 mod ledger;
+pub mod log;
 pub mod observe;
 mod properties;
 pub mod report;

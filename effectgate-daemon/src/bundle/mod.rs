@@ -9,7 +9,7 @@ mod seal;
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Read as _},
+    io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
@@ -22,6 +22,8 @@ use effectgate_core::{
 };
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+
+use crate::log::Log;
 
 pub use archive::pack;
 pub use check::{Checked, check};
@@ -84,14 +86,12 @@ impl Bundle {
         fits.then_some(bytes).with_context(|| format!("{}: it is too large", what()))
     }
 
-    /// The log, from its first record to its last.
+    /// The log, from its first record to its last, over all its segments.
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn log(&self) -> Result<impl BufRead + use<>> {
-        let path = self.dir.join(bundle::EVENTS);
-        let file = plain(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(BufReader::with_capacity(BUFFER, file))
+    pub fn log(&self) -> Result<Log> {
+        Log::open(&self.dir)
     }
 
     /// The SHA-256 of every file that a list of digests names.

@@ -44,12 +44,16 @@ fn start(config: &Config) -> Result<Engine> {
     })
 }
 
-fn signer(config: &Config) -> Result<Option<(Source, Signer)>> {
-    config.sign()?.map(|source| Ok((source.clone(), Signer::new(&source)?))).transpose()
+fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {
+    config.sign()?.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
 }
 
 /// Until a signal, or until one of the servers ends: then everything ends.
-async fn serve(config: Config, mut engine: Engine, signer: Option<(Source, Signer)>) -> Result<()> {
+async fn serve(
+    config: Config,
+    mut engine: Engine,
+    signer: Option<(Source, Arc<Signer>)>,
+) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (listener, address) = http::bind(config.metrics_listen).await?;
@@ -61,7 +65,12 @@ async fn serve(config: Config, mut engine: Engine, signer: Option<(Source, Signe
         config.socket.display()
     );
     let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
-    let jobs = Arc::new(Jobs { engine, state_dir: config.state_dir, signer });
+    let jobs = Arc::new(Jobs {
+        engine,
+        state_dir: config.state_dir,
+        segment_bytes: config.segment_bytes,
+        signer,
+    });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
         ended = http::serve(listener, metrics) => ended,

@@ -11,6 +11,7 @@ mod draft;
 mod freeze;
 mod job;
 mod leads;
+mod log;
 mod packet;
 mod pin;
 pub mod policy;
@@ -47,6 +48,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Log(args) => log::log(&args.command, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),

@@ -1,6 +1,6 @@
 //! `effectgate run`: one job, from its cgroup to its verdict.
 
-use std::{os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{os::unix::ffi::OsStringExt, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use effectgate_core::input::{JobId, Notice};
@@ -64,7 +64,7 @@ struct Prepared {
     cgroup: Cgroup,
     scratch: Scratch,
     /// Who signs the evidence, and with what.
-    signer: Option<(Source, Signer)>,
+    signer: Option<(Source, Arc<Signer>)>,
 }
 
 impl Prepared {
@@ -113,6 +113,8 @@ impl Prepared {
             argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
             tmpdir: Some(self.scratch.path().to_owned()),
             evidence: args.evidence.clone(),
+            segment_bytes: args.segment_bytes,
+            signer: self.signer.as_ref().map(|(_, signer)| Arc::clone(signer)),
             metrics_file: args.metrics_file.clone(),
             own: self.signer.iter().filter_map(|(source, _)| source.private()).collect(),
             streams: handed.files,
@@ -170,12 +172,12 @@ impl Prepared {
 }
 
 /// Who signs; what does not sign is to be known before anything runs.
-fn signer(args: &Run) -> Result<Option<(Source, Signer)>> {
+fn signer(args: &Run) -> Result<Option<(Source, Arc<Signer>)>> {
     let Sign { sign_key, sign_command, .. } = &args.sign;
     ensure!(
         args.evidence.is_some() || sign_key.is_none() && sign_command.is_none(),
         "there is no evidence to sign: name a directory for it with --evidence"
     );
     let source = args.sign.source()?.filter(|_| args.evidence.is_some());
-    source.map(|source| Ok((source.clone(), Signer::new(&source)?))).transpose()
+    source.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
 }

@@ -11,6 +11,7 @@ use effectgate_core::input::Backend;
 use serde::Deserialize;
 
 use crate::{
+    log,
     observe::kernel,
     sign::{KEY_VARIABLE, Source},
 };
@@ -29,6 +30,8 @@ pub struct Config {
     pub backend: String,
     /// Size of each ring in bytes: a power of two, at least 4096.
     pub ring_bytes: u32,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
     /// The private key that signs the evidence.
     pub sign_key: Option<PathBuf>,
     /// Or a program that signs it, and the public key of that.
@@ -44,6 +47,7 @@ impl Default for Config {
             state_dir: "/var/lib/effectgate".into(),
             backend: "auto".to_owned(),
             ring_bytes: kernel::RING_BYTES,
+            segment_bytes: log::SEGMENT_BYTES,
             sign_key: None,
             sign_command: None,
             sign_public: None,
@@ -74,6 +78,13 @@ impl Config {
             "configuration {}: ring_bytes is {}, but a ring's size is a power of two from 4096 up",
             file.display(),
             config.ring_bytes
+        );
+        ensure!(
+            config.segment_bytes >= log::SMALLEST_SEGMENT,
+            "configuration {}: segment_bytes is {}, but a segment has room for {} bytes at least",
+            file.display(),
+            config.segment_bytes,
+            log::SMALLEST_SEGMENT
         );
         Ok(config)
     }
@@ -134,6 +145,7 @@ mod tests {
             "{\"backend\": \"magic\"}",
             "{\"ring_bytes\": 5000}",
             "{\"ring_bytes\": 0}",
+            "{\"segment_bytes\": 4095}",
             "{\"sign_command\": \"/sign\"}",
             "{\"sign_key\": \"k\", \"sign_command\": \"/s\", \"sign_public\": \"p\"}",
         ] {

@@ -46,8 +46,10 @@ const STRANGER_MAX: u64 = 64 << 10;
 pub struct Jobs {
     pub engine: Engine,
     pub state_dir: PathBuf,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
     /// Who signs the evidence, and with what.
-    pub signer: Option<(Source, Signer)>,
+    pub signer: Option<(Source, Arc<Signer>)>,
 }
 
 /// Binds the socket; one that a dead daemon left behind is replaced.
@@ -176,6 +178,8 @@ impl Jobs {
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
+            segment_bytes: self.segment_bytes,
+            signer: self.signer.as_ref().map(|(_, signer)| Arc::clone(signer)),
             metrics_file: None,
             own: self.own(),
             streams: Vec::new(),

@@ -1,0 +1,102 @@
+//! `effectgate log verify`: how far a log is what was written.
+
+use std::{fmt::Write as _, io::BufRead as _, path::Path};
+
+use anyhow::Result;
+use effectgate_core::{pin, proof::HEADER};
+
+use super::{
+    found::{Against, Flaw, Found},
+    proof,
+};
+use crate::{
+    cli::{Format, LogVerify},
+    commands::{print, print_json},
+    diagnose::visible,
+    exit::{self, Code, Outcomes},
+    log::Log,
+    sign::PublicKey,
+};
+
+pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
+    let key = args.key.as_deref().map(PublicKey::read).transpose().code(exit::USAGE)?;
+    if is_proof(&args.path).code(exit::USAGE)? {
+        return proof::verify(&args.path, key.as_ref(), format);
+    }
+    let found = Found::of(&args.path, key.as_ref()).code(exit::USAGE)?;
+    match format {
+        Format::Json => print_json(&found)?,
+        Format::Text => print(&text(&found)),
+    }
+    Ok(if found.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
+}
+
+fn is_proof(path: &Path) -> Result<bool> {
+    if path.is_dir() {
+        return Ok(false);
+    }
+    let mut log = Log::open(path)?;
+    Ok(log.fill_buf().unwrap_or_default().starts_with(HEADER.as_bytes()))
+}
+
+fn text(found: &Found) -> String {
+    let mut text = String::new();
+    if let Some(Flaw { what, segment, line, byte, seq }) = &found.flaw {
+        let _ = writeln!(
+            text,
+            "{}, line {line} (record {seq}, byte {byte}): {}",
+            visible(segment),
+            visible(what)
+        );
+    }
+    for conflict in &found.conflicts {
+        let _ = writeln!(text, "{}", visible(conflict));
+    }
+    for name in &found.left_over {
+        let _ = writeln!(text, "left over from an interrupted compression: {}", visible(name));
+    }
+    if let Some(log) = &found.log {
+        let _ = writeln!(text, "head {}\nroot {}", log.head, pin::hex(&log.root));
+    }
+    match &found.checkpoint {
+        Some(Against { records, covers: true, signed: Some(true) }) => {
+            let _ = writeln!(text, "checkpoint over {records} records, signed by the key");
+        }
+        Some(Against { records, covers: true, signed: None }) => {
+            let _ = writeln!(
+                text,
+                "checkpoint over {records} records; give --key to check who signed it"
+            );
+        }
+        _ => {}
+    }
+    let records = found.log.as_ref().map_or(0, |log| log.records);
+    let job = found.job.as_deref().map(visible).unwrap_or_default();
+    let _ = match (found.holds, &found.flaw, found.verdict) {
+        (true, _, verdict) => {
+            let count = found.segments.len();
+            let s = if count == 1 { "" } else { "s" };
+            let verdict = verdict.unwrap_or("none");
+            writeln!(
+                text,
+                "holds: {records} records in {count} segment{s}, job {job}, verdict {verdict}"
+            )
+        }
+        (false, Some(_), _) => {
+            let until =
+                found.ended.as_deref().map(|ts| format!(", up to {ts}")).unwrap_or_default();
+            writeln!(
+                text,
+                "does not hold: good for its first {records} records ({} bytes){until}",
+                found.bytes
+            )
+        }
+        (false, None, _) => {
+            writeln!(
+                text,
+                "does not hold: its {records} records are whole, but not what is beside them"
+            )
+        }
+    };
+    text
+}
