@@ -16,6 +16,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const CHECKPOINT: &str = "checkpoint";
 pub const VERDICT: &str = "verdict.json";
 pub const HOST: &str = "host.json";
+/// What the runner says of properties outside the envelope.
+pub const PROPERTIES: &str = "properties.json";
 pub const STATEMENT: &str = "statement.dsse.json";
 pub const DIGESTS: &str = "MANIFEST.sha256";
 
@@ -23,7 +25,7 @@ pub const DIGESTS: &str = "MANIFEST.sha256";
 pub const NEEDED: [&str; 4] = [POLICY, EVENTS, VERDICT, DIGESTS];
 
 /// What a bundle may hold beside its log's closed segments.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     POLICY,
     PIN,
     NOTE,
@@ -33,6 +35,7 @@ const KNOWN: [&str; 11] = [
     HOST,
     "report.html",
     "report.md",
+    PROPERTIES,
     STATEMENT,
     DIGESTS,
 ];

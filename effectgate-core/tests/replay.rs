@@ -125,6 +125,31 @@ fn roots_hold_whatever_is_taken_out_of_their_paths() {
 }
 
 #[test]
+fn a_clock_that_goes_backwards_breaks_nothing() {
+    let at = |ts| match write("/etc/x", RootMatch::Outside) {
+        Input::Event(event) => Input::Event(Event { ts, ..event }),
+        other => other,
+    };
+    let inputs = vec![at(T0 + 9), at(T0 - 5 * 86_400_000_000_000), at(1), at(T0 + 10)];
+    let (lines, verdict) = job(started(), inputs);
+    let log = log(&lines);
+    assert_eq!(verify(&log[..]).unwrap().log, verdict.log);
+    let replayed = replay(&log[..], policy()).unwrap();
+    assert!(replayed.agrees());
+    assert_eq!(replayed.verdict, verdict);
+}
+
+#[test]
+fn the_policy_file_may_have_another_name() {
+    let (log, verdict) = small();
+    let mut kept = policy();
+    kept.file = "evidence/policy".into();
+    let replayed = replay(&log[..], kept).unwrap();
+    assert!(replayed.same_policy && replayed.agrees());
+    assert_eq!(replayed.verdict, verdict);
+}
+
+#[test]
 fn another_policy_judges_by_paths() {
     let judge = |inputs: Vec<Input>, roots: &[&str]| {
         let (lines, _) = job(started(), inputs);

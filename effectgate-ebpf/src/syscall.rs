@@ -19,6 +19,7 @@ use effectgate_common::{
 };
 
 use crate::{
+    content,
     emit::{self, Record},
     ioctl, judge,
     kernel::{
@@ -64,6 +65,8 @@ mod nr {
     pub const LREMOVEXATTR: u64 = 198;
     pub const FREMOVEXATTR: u64 = 199;
     pub const UTIMES: u64 = 235;
+    pub const MQ_OPEN: u64 = 240;
+    pub const MQ_UNLINK: u64 = 241;
     pub const OPENAT: u64 = 257;
     pub const MKDIRAT: u64 = 258;
     pub const MKNODAT: u64 = 259;
@@ -76,7 +79,6 @@ mod nr {
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
     pub const UTIMENSAT: u64 = 280;
-    pub const FALLOCATE: u64 = 285;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
@@ -99,18 +101,19 @@ const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
 pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
-const X32: u64 = 0x4000_0000;
+pub const X32: u32 = 0x4000_0000;
 
 /// `sys_exit(regs, ret)`
 #[btf_tracepoint(function = "sys_exit")]
 pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
     let ret: i64 = ctx.arg(1);
+    let regs: *const pt_regs = ctx.arg(0);
     // What failed had no effect.
-    if ret < 0 {
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    if ret < 0 && !content::in_part(unsafe { (*regs).orig_rax }) {
         return 0;
     }
     let Some(label) = scope::label(scope::tid()) else { return 0 };
-    let regs: *const pt_regs = ctx.arg(0);
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
     let call = unsafe {
         Call {
@@ -121,20 +124,21 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
             job: label.job,
         }
     };
-    if foreign(&call, label) {
+    if scope::entered(label) || foreign(&call, label) {
         return 0;
     }
     returned(&call);
     0
 }
 
-/// A system call that returned without an error.
-struct Call {
-    nr: u64,
-    ret: i64,
-    args: [u64; 5],
-    task: Ptr,
-    job: u64,
+/// A system call that returned, without an error unless it is
+/// [`content::in_part`].
+pub struct Call {
+    pub nr: u64,
+    pub ret: i64,
+    pub args: [u64; 5],
+    pub task: Ptr,
+    pub job: u64,
 }
 
 /// A call through another ABI has other numbers; it is reported once a thread.
@@ -142,7 +146,7 @@ struct Call {
 fn foreign(call: &Call, label: Task) -> bool {
     let compat = read::<u32>(call.task, &OFF_TASK_STATUS).unwrap_or(0) & TS_COMPAT != 0;
     // A return from a signal handler has the number -1.
-    let x32 = call.nr & X32 != 0 && (call.nr as i64) >= 0;
+    let x32 = call.nr & u64::from(X32) != 0 && (call.nr as i64) >= 0;
     if !compat && !x32 {
         return false;
     }
@@ -215,9 +219,9 @@ fn returned(call: &Call) {
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
-        nr::OPEN | nr::CREAT | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
+        nr::OPEN | nr::CREAT | nr::MQ_OPEN | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
             let flags = match call.nr {
-                nr::OPEN => b,
+                nr::OPEN | nr::MQ_OPEN => b,
                 nr::OPENAT | nr::OPEN_BY_HANDLE_AT => c,
                 // `struct open_how` begins with them. What another thread took
                 // away meanwhile may have asked for anything.
@@ -235,7 +239,7 @@ fn returned(call: &Call) {
             }
             return;
         }
-        _ if call.job == REGISTRAR_JOB => return,
+        _ if call.job == REGISTRAR_JOB || content::returned(call) => return,
         nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
         nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
         nr::FCHOWN => (op::CHOWN, file(a), NOTHING),
@@ -278,7 +282,6 @@ fn returned(call: &Call) {
             (op::IOCTL, at(a, b), NOTHING)
         }
         nr::IOCTL if ioctl::sets_flags(b as u32) => (op::IOCTL, file(a), NOTHING),
-        nr::FALLOCATE => (op::WRITE, file(a), NOTHING),
         nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
         nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
         nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),
@@ -287,6 +290,8 @@ fn returned(call: &Call) {
         nr::UNLINK => (op::UNLINK, at(cwd, a), NOTHING),
         nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, at(a, b), NOTHING),
         nr::UNLINKAT => (op::UNLINK, at(a, b), NOTHING),
+        // Where such names are is not known here.
+        nr::MQ_UNLINK => (op::UNLINK, file(NO_DESCRIPTOR), NOTHING),
         // With what the link says, which later names may lead through.
         nr::SYMLINK => (op::SYMLINK, at(cwd, b), at(cwd, a)),
         nr::SYMLINKAT => (op::SYMLINK, at(b, c), at(cwd, a)),

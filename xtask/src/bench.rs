@@ -54,6 +54,9 @@ pub fn main(args: &Args) -> Result<()> {
         .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
         .env("EFFECTGATE_BIN", repo.effectgate());
     run(&mut traces)?;
+    let mut logs = repo.cargo();
+    logs.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_log"]);
+    run(&mut logs)?;
     let mut reports = repo.cargo();
     reports
         .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_report"])

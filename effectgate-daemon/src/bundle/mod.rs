@@ -30,7 +30,7 @@ pub use archive::pack;
 pub use check::{Checked, check};
 pub use host::facts;
 pub use page::add_page;
-pub use seal::{seal, statement};
+pub use seal::{complete, seal, statement};
 
 /// The largest file that is read into memory, bytes; the statement of a long
 /// job is the largest there is.

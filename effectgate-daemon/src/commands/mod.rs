@@ -4,9 +4,11 @@ mod bundle;
 mod check;
 mod compare;
 mod daemon;
+mod decide;
 mod diff;
 mod doctor;
 mod draft;
+mod freeze;
 mod job;
 mod leads;
 mod log;
@@ -38,6 +40,8 @@ pub fn dispatch(cli: Cli) -> Outcomes {
     let format = cli.format;
     match cli.command {
         Command::Bundle(args) => bundle::bundle(&args, format.plain()?),
+        Command::Decide(args) => decide::decide(&args, format.plain()?),
+        Command::Freeze(args) => freeze::freeze(&args, format.plain()?),
         Command::Verify(args) => verify::verify(&args, format.plain()?),
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),

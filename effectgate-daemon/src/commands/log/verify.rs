@@ -5,16 +5,13 @@ use std::{fmt::Write as _, io::BufRead as _, path::Path};
 use anyhow::Result;
 use effectgate_core::{pin, proof::HEADER};
 
-use super::{
-    found::{Against, Flaw, Found},
-    proof,
-};
+use super::proof;
 use crate::{
     cli::{Format, LogVerify},
     commands::{print, print_json},
     diagnose::visible,
     exit::{self, Code, Outcomes},
-    log::Log,
+    log::{Against, Flaw, Found, Log},
     sign::PublicKey,
 };
 

@@ -16,7 +16,7 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "race-rename" => race_rename(args),
         "daemon-then" => daemon_then(args),
         "threads" => threads(args),
-        "flood" => flood(args),
+        "flood-then" => flood(args),
         "exec-large-environment" => large_environment(args),
         "long-path-write" => long_path(args),
         "attempt" => attempt(args),
