@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut touched, mut difference) = (Touched::default(), Difference::default());
     let mut run = Run::default();
     let mut scan = Scan::new(bytes);
-    while let Ok((frame, line)) = scan.next() {
+    while let Ok((frame, line)) = scan.step() {
         assert!(all.may(&frame, line));
         let Ok(record) = Record::of(line) else { break };
         for filter in &some {
