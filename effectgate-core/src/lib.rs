@@ -67,6 +67,7 @@ pub mod properties;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod scan;
 pub mod schema;

@@ -81,7 +81,8 @@ names! {
         Signal = "signal", CloneIntoCgroup = "clone_into_cgroup", Capability = "capability",
         Terminal = "terminal_input", SqPoll = "sqpoll", UserNamespace = "user_namespace",
         Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
-        Socket = "socket",
+        Socket = "socket", Process = "process", OthersIpc = "others_ipc",
+        HoldUp = "hold_up",
     }
     OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }

@@ -70,6 +70,14 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Tell what a job did, from its evidence
+    #[command(after_help = "Example:\n  effectgate report out\n  \
+        effectgate report out --html --output report.html\n  \
+        effectgate report out --markdown >> \"$GITHUB_STEP_SUMMARY\"\n\n\
+        The log is judged again by the policy in the bundle; the report says what that came to.\n\n\
+        Exit codes: 0 the report was made, whatever the verdict; 2 wrong usage, or the bundle could not\n\
+        be read or its log does not hold.")]
+    Report(Report),
     /// Verify a log, or prove that it holds one record
     #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n  \
         effectgate log prove out 17 > record-17.tlog-proof\n  \
@@ -324,6 +332,45 @@ pub struct Replay {
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The evidence directory of a job
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    #[command(flatten)]
+    pub kind: ReportKind,
+    /// Write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What the report is for: at most one.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ReportKind {
+    /// One self-contained HTML file
+    #[arg(long)]
+    pub html: bool,
+    /// Markdown, for the summary of a step in a pipeline
+    #[arg(long)]
+    pub markdown: bool,
+    /// Annotations of GitHub, at the lines of the policy
+    #[arg(long)]
+    pub annotations: bool,
+    /// SARIF 2.1.0, for code scanning
+    #[arg(long)]
+    pub sarif: bool,
+    /// JUnit XML, for test reports
+    #[arg(long)]
+    pub junit: bool,
+    /// OCSF 1.8.0, a JSON event a line
+    #[arg(long)]
+    pub ocsf: bool,
+    /// OpenTelemetry's logs, a JSON request a line
+    #[arg(long)]
+    pub otlp: bool,
 }
 
 #[derive(Debug, Args)]

@@ -197,7 +197,10 @@ fn note(signer: &Signer, log: Log) -> Result<String> {
 }
 
 /// Writes a file that readers find whole: as it was before, or as it is now.
-fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let what = || format!("cannot write {}", path.display());
     let mut part = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o644))

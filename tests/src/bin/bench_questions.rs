@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     let place = tempfile::TempDir::new()?;
     let (log, archive) = (place.path().join("events.jsonl"), place.path().join("log.parquet"));
     let bytes = write(&log, records)?;
-    let python = std::env::var_os("EFFECTGATE_PYTHON");
+    let python = std::env::var_os("EFFECTGATE_PYTHON").filter(|path| Path::new(path).is_file());
     println!(
         "{records} records, {bytes} bytes; {rounds} rounds (jq: one), medians, seconds of wall time"
     );
