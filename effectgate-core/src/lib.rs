@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 mod canonical;
 pub mod chain;
 pub mod checkpoint;
@@ -34,6 +35,7 @@ pub mod compare;
 pub mod diff;
 pub mod draft;
 pub mod dropped;
+pub mod dsse;
 mod entries;
 mod envelope;
 pub mod escape;
@@ -64,6 +66,7 @@ pub mod rules;
 pub mod scan;
 pub mod schema;
 pub mod secret;
+pub mod statement;
 mod step;
 pub mod time;
 pub mod trace;

@@ -6,6 +6,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::sign::{KEY_VARIABLE, Source};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
 
@@ -87,6 +88,23 @@ pub enum Command {
         Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
     )]
     Packet(Packet),
+    /// Sign an evidence directory, or pack it into one file
+    #[command(
+        after_help = "Example:\n  effectgate bundle out --sign-key key.pem --output out.tar.zst\n\n\
+        A bundle that does not hold is neither signed nor packed. A key is made with\n\
+        `openssl genpkey -algorithm ed25519 -out key.pem`, its public half with\n\
+        `openssl pkey -in key.pem -pubout -out public.pem`.\n\n\
+        Exit codes: 0 it was signed or packed; 1 it does not hold; 2 wrong usage, or a file could not be\n\
+        read or written."
+    )]
+    Bundle(Bundle),
+    /// Verify an evidence bundle, offline
+    #[command(after_help = "Example:\n  effectgate verify out.tar.zst --key public.pem\n\n\
+        Holds every file against its digest, the signature against the key, the policy against its pin\n\
+        and the log, and judges the log again: it must come to the verdict that is there.\n\n\
+        Exit codes: 0 it holds, whatever its verdict is; 1 it does not; 2 wrong usage, or it could not be\n\
+        read. Without --key, 0 says only that its files fit together: anybody can make such a bundle.")]
+    Verify(Verify),
     /// Say what this kernel allows, per backend and class, and how to get more
     #[command(after_help = "Example:\n  sudo effectgate doctor")]
     Doctor,
@@ -149,12 +167,45 @@ pub struct Run {
         value_parser = clap::value_parser!(u64).range(SMALLEST_SEGMENT..)
     )]
     pub segment_bytes: u64,
+    #[command(flatten)]
+    pub sign: Sign,
     /// Write metrics in Prometheus' text format to this file at the end
     #[arg(long, value_name = "FILE")]
     pub metrics_file: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Who signs the evidence.
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// Sign the evidence with this Ed25519 key (PKCS#8, PEM), which only its
+    /// owner may read (default: the file that EFFECTGATE_SIGN_KEY names)
+    #[arg(long, value_name = "FILE", conflicts_with = "sign_command")]
+    pub sign_key: Option<PathBuf>,
+    /// Have this program sign: it gets the bytes on standard input and writes
+    /// the Ed25519 signature, raw or in Base64
+    #[arg(long, value_name = "PROGRAM", requires = "sign_public")]
+    pub sign_command: Option<PathBuf>,
+    /// The public key of that program (SPKI, PEM)
+    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    pub sign_public: Option<PathBuf>,
+}
+
+impl Sign {
+    /// Where the key is; `None` when nothing is to be signed.
+    ///
+    /// # Errors
+    /// When the options contradict each other.
+    pub fn source(&self) -> anyhow::Result<Option<Source>> {
+        Source::of(
+            self.sign_key.clone(),
+            self.sign_command.clone(),
+            self.sign_public.clone(),
+            std::env::var_os(KEY_VARIABLE).as_deref(),
+        )
+    }
 }
 
 /// The policy file: exactly one.
@@ -319,6 +370,28 @@ pub struct Packet {
     /// current one to assemble, the one that the packet names to verify)
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bundle {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub sign: Sign,
+    /// Pack the bundle into this file (.tar.zst), which must not be there
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle: a directory or a .tar.zst
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    /// The public key of whoever must have signed it (SPKI, PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The observer: loads the kernel side, runs jobs, serves the API and the
 //! metrics. The binary is a thin wrapper around [`commands::dispatch`].
 
+pub mod bundle;
 pub mod cli;
 mod clock;
 pub mod commands;

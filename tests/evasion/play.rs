@@ -62,8 +62,9 @@ fn watched(row: &Row) -> (Found, String) {
     let watch = watch::somebody(row.alone);
     let mut attempt = Attempt::new(row, Some(watch.daemon().pid()));
     let mut command = attempt.command();
+    let scene = &attempt.stage.scene;
     let (status, outcome) =
-        attached::run(watch.daemon(), &attempt.stage.scene, watch::mode(), &mut command);
+        attached::run(watch.daemon(), scene, &scene.manifest(), watch::mode(), &mut command);
     let harm = attempt.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, attempt.words);

@@ -152,7 +152,7 @@ impl Daemon {
     }
 
     /// The same with these options.
-    pub(crate) fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
+    fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
         let cgroup = text(cgroup.path());
         let words = [&["start", "--cgroup", &cgroup, "--name", name], policy].concat();
         let found = self.job_json(&words);

@@ -17,19 +17,21 @@ use crate::{
         retention::Retention,
         unfinished,
     },
+    sign::{Signer, Source},
     sinks::evidence,
 };
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
     let _state = state(&config.state_dir).code(exit::OBSERVER)?;
+    let signer = signer(&config).code(exit::REFUSED)?;
     let engine = start(&config).code(exit::REFUSED)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .code(exit::OBSERVER)?;
-    runtime.block_on(serve(config, engine)).code(exit::OBSERVER)?;
+    runtime.block_on(serve(config, engine, signer)).code(exit::OBSERVER)?;
     Ok(exit::HOLDS)
 }
 
@@ -52,8 +54,16 @@ fn state(dir: &Path) -> Result<File> {
     lock.with_context(|| format!("another daemon keeps its state in {}", dir.display()))
 }
 
+fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {
+    config.sign()?.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
+}
+
 /// Until a signal, or until one of the servers ends: then everything ends.
-async fn serve(config: Config, mut engine: Engine) -> Result<()> {
+async fn serve(
+    config: Config,
+    mut engine: Engine,
+    signer: Option<(Source, Arc<Signer>)>,
+) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (listener, address) = http::bind(config.metrics_listen).await?;
@@ -74,8 +84,12 @@ async fn serve(config: Config, mut engine: Engine) -> Result<()> {
     // It only reads and tells, for as long as that takes; nobody waits for it.
     let reader = std::thread::Builder::new().name("unfinished".to_owned());
     reader.spawn(move || unfinished::report(&left))?;
-    let jobs =
-        Arc::new(Jobs { engine, state_dir: config.state_dir, segment_bytes: config.segment_bytes });
+    let jobs = Arc::new(Jobs {
+        engine,
+        state_dir: config.state_dir,
+        segment_bytes: config.segment_bytes,
+        signer,
+    });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
         ended = http::serve(listener, Arc::clone(&metrics)) => ended,

@@ -1,5 +1,6 @@
 //! The commands, one room each.
 
+mod bundle;
 mod check;
 mod compare;
 mod daemon;
@@ -14,6 +15,7 @@ mod pin;
 pub mod policy;
 mod replay;
 mod run;
+mod verify;
 
 use std::io::Write;
 
@@ -34,6 +36,8 @@ use crate::{
 pub fn dispatch(cli: Cli) -> Outcomes {
     let format = cli.format;
     match cli.command {
+        Command::Bundle(args) => bundle::bundle(&args, format.plain()?),
+        Command::Verify(args) => verify::verify(&args, format.plain()?),
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),
         Command::Diff(args) => diff::diff(&args, format),

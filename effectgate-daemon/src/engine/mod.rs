@@ -59,6 +59,8 @@ pub struct JobSpec {
     pub policy: Policy,
     /// The policy file's bytes, kept as evidence.
     pub policy_bytes: Vec<u8>,
+    /// The digest that the policy was pinned by.
+    pub pinned: String,
     /// The review note and the bytes it was read from.
     pub note: Option<(ReviewNote, Vec<u8>)>,
     /// The job's cgroup: an absolute path.

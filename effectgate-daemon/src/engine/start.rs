@@ -8,8 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
+    bundle::{HOST, PIN, POLICY},
     input::{Event, Input, JobId, Limited, Started, What},
     judge::Tables,
+    pin,
     policy::OnLoss,
 };
 
@@ -21,6 +23,7 @@ use super::{
     work::Work,
 };
 use crate::{
+    bundle,
     observe::proc,
     sinks::evidence::{Evidence, Kept},
 };
@@ -143,7 +146,11 @@ impl Work {
                 segment_bytes: spec.segment_bytes,
                 signer: spec.signer,
             };
-            job.evidence = Some(Evidence::create(dir, kept)?);
+            let mut evidence = Evidence::create(dir, kept)?;
+            evidence.put(PIN, pin::format_pin(&spec.pinned, POLICY).as_bytes())?;
+            let facts = bundle::facts(&self.host, &self.programs);
+            evidence.put(HOST, format!("{facts:#}\n").as_bytes())?;
+            job.evidence = Some(evidence);
         }
         let launch = started.clone();
         self.step(Input::Started(Box::new(started)));

@@ -10,7 +10,11 @@ use anyhow::{Context, Result, ensure};
 use effectgate_core::input::Backend;
 use serde::Deserialize;
 
-use crate::{log, observe::kernel};
+use crate::{
+    log,
+    observe::kernel,
+    sign::{KEY_VARIABLE, Source},
+};
 
 /// What the daemon is told.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +36,11 @@ pub struct Config {
     pub keep_days: Option<u64>,
     /// Bytes of evidence that are kept, all jobs together; null: any number.
     pub keep_bytes: Option<u64>,
+    /// The private key that signs the evidence.
+    pub sign_key: Option<PathBuf>,
+    /// Or a program that signs it, and the public key of that.
+    pub sign_command: Option<PathBuf>,
+    pub sign_public: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -45,6 +54,9 @@ impl Default for Config {
             segment_bytes: log::SEGMENT_BYTES,
             keep_days: None,
             keep_bytes: None,
+            sign_key: None,
+            sign_command: None,
+            sign_public: None,
         }
     }
 }
@@ -66,6 +78,7 @@ impl Config {
         );
         let config: Config = serde_json::from_slice(&bytes).with_context(what)?;
         config.backend().with_context(what)?;
+        config.sign().with_context(what)?;
         ensure!(
             config.ring_bytes.is_power_of_two() && config.ring_bytes >= 4096,
             "configuration {}: ring_bytes is {}, but a ring's size is a power of two from 4096 up",
@@ -85,6 +98,20 @@ impl Config {
             file.display()
         );
         Ok(config)
+    }
+
+    /// Who signs the evidence; `None` when nobody does.
+    ///
+    /// # Errors
+    /// When a key and a command are named, or one of a command and its public
+    /// key alone.
+    pub fn sign(&self) -> Result<Option<Source>> {
+        Source::of(
+            self.sign_key.clone(),
+            self.sign_command.clone(),
+            self.sign_public.clone(),
+            std::env::var_os(KEY_VARIABLE).as_deref(),
+        )
     }
 
     /// The backend asked for; `None` for `auto`.
@@ -133,6 +160,8 @@ mod tests {
             "{\"keep_days\": 0}",
             "{\"keep_bytes\": 0}",
             "{\"keep_days\": -1}",
+            "{\"sign_command\": \"/sign\"}",
+            "{\"sign_key\": \"k\", \"sign_command\": \"/s\", \"sign_public\": \"p\"}",
         ] {
             let error = format!("{:#}", read(bad).expect_err(bad));
             assert!(error.contains("configuration /"), "{error}");

@@ -166,7 +166,11 @@ impl Evidence {
         synced.with_context(|| format!("cannot sync {}", self.dir.display()))
     }
 
-    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// When it is there already or cannot be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         write_new(&self.dir.join(name), bytes)?;
         self.files.push((name.to_owned(), pin::digest(bytes)));
         Ok(())
