@@ -11,7 +11,8 @@
 //!
 //! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
 //! proposes one from a recorded run, [`compare`] holds a trace of an agent's
-//! harness against one, and [`packet`] is what follows from both.
+//! harness against one, and [`packet`] is what follows from both. Behind it:
+//! [`forensics`] answers questions to logs.
 //!
 //! ```
 //! let text = br#"{
@@ -32,6 +33,7 @@ mod canonical;
 pub mod chain;
 pub mod checkpoint;
 pub mod compare;
+pub mod decide;
 pub mod diff;
 pub mod draft;
 pub mod dropped;
@@ -42,7 +44,9 @@ pub mod escape;
 mod fault;
 #[cfg(test)]
 mod fixture;
+pub mod forensics;
 mod form;
+pub mod freeze;
 mod host;
 pub mod input;
 mod json;
@@ -59,9 +63,11 @@ pub mod process;
 pub mod profile;
 pub mod programs;
 pub mod proof;
+pub mod properties;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod scan;
 pub mod schema;

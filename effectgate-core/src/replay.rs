@@ -10,18 +10,18 @@ use std::io::BufRead;
 
 use serde_json::Value;
 
-pub(crate) use lines::Lines;
+pub(crate) use lines::{LONGEST, Lines};
 pub(crate) use place::{Places, stage};
 
-pub use lines::{Line, ReplayError, day};
+pub use lines::{Line, Origin, ReplayError, day, origin};
 pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;
 use crate::input::{Class, Input};
 use crate::policy::Policy;
 use crate::record::read;
-use crate::step::{State, step};
-use crate::verdict::{Outcome, Verdict};
+use crate::step::{self, State, step};
+use crate::verdict::{Outcome, Verdict, Violation};
 
 /// What a log says when it is judged again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,19 @@ impl Replayed {
 /// [`ReplayError`] when the log cannot be read or does not hold; it says how
 /// far it is good.
 pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError> {
+    each(log, policy, |_, _| {})
+}
+
+/// The same, and shows each record as it stands in the log, with the violations
+/// that judging it again found in it.
+///
+/// # Errors
+/// As [`replay()`].
+pub fn each(
+    log: impl BufRead,
+    policy: Policy,
+    mut show: impl FnMut(&Value, &[Violation]),
+) -> Result<Replayed, ReplayError> {
     let (mut lines, first, opening) = Lines::open(log)?;
     let same_policy = opening.sha256 == policy.sha256;
     let mut policy = policy;
@@ -61,9 +74,16 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
     }
     let compare = if opening.sparse { Compare::Judgement } else { Compare::Bytes };
     let (started, places) = stage(opening, policy, same_policy);
-    let mut run = Run { state: State::new(), due: VecDeque::new(), compare, disagreement: None };
+    let mut run = Run {
+        state: State::new(),
+        due: VecDeque::new(),
+        violations: Vec::new(),
+        compare,
+        disagreement: None,
+    };
     run.take(0, &first.bytes, || Ok(Input::Started(Box::new(started))))
         .map_err(|what| lines.flawed(Flaw::Content(what)))?;
+    show(&first.value, &[]);
     let mut verdict = None;
     let mut logged = None;
     while let Some((seq, line)) = lines.next()? {
@@ -76,6 +96,7 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
             })
             .map_err(|what| lines.flawed(Flaw::Content(what)))?;
         verdict = verdict.or(finished);
+        show(&line.value, &run.violations);
     }
     let (Some(mut verdict), Some(logged)) = (verdict, logged) else {
         return Err(lines.flawed(Flaw::Content("verdict")));
@@ -88,7 +109,9 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
 /// The step, with what it wrote and the log has yet to show.
 struct Run {
     state: State,
-    due: VecDeque<Vec<u8>>,
+    due: VecDeque<step::Line>,
+    /// What the line that was taken last speaks of.
+    violations: Vec<Violation>,
     compare: Compare,
     disagreement: Option<u64>,
 }
@@ -136,17 +159,19 @@ impl Run {
         input: impl FnOnce() -> read::Read<Input>,
     ) -> read::Read<Option<Verdict>> {
         let mut verdict = None;
-        while self.due.front().is_some_and(|due| self.compare.passes_over(line, due)) {
+        while self.due.front().is_some_and(|due| self.compare.passes_over(line, &due.bytes)) {
             self.due.pop_front();
         }
         if self.due.is_empty() {
             let output = step(&mut self.state, input()?);
-            self.due.extend(output.records.into_iter().map(|line| line.bytes));
+            self.due.extend(output.records);
             verdict = output.verdict;
         }
-        if !self.due.pop_front().is_some_and(|due| self.compare.same(line, &due)) {
+        let due = self.due.pop_front();
+        if !due.as_ref().is_some_and(|due| self.compare.same(line, &due.bytes)) {
             self.disagreement.get_or_insert(seq);
         }
+        self.violations = due.map(|due| due.violations).unwrap_or_default();
         Ok(verdict)
     }
 }

@@ -9,6 +9,7 @@ use effectgate_core::chain::Flaw;
 use effectgate_core::input::*;
 use effectgate_core::policy::Rights;
 use effectgate_core::replay::{ReplayError, replay, verify};
+use effectgate_core::report;
 use effectgate_core::{Outcome, Verdict};
 use proptest::prelude::*;
 
@@ -307,6 +308,7 @@ proptest! {
         replace(&mut records[at], &mut { n }, &with);
         if records.iter().all(|record| record.is_object()) {
             let _ = replay(&seal(records.clone())[..], policy());
+            let _ = report::of_log(&seal(records.clone())[..], policy(), ENVELOPE.as_bytes());
             let _ = replay(&seal(records)[..], policy_with_roots(&["/opt"]));
         }
     }

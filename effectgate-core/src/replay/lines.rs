@@ -10,7 +10,7 @@ use crate::verdict::Log;
 
 /// No record is longer (bytes): the arguments of a program are at most 2 MiB
 /// (`MAX_ARG_STRLEN` and a quarter of the stack), escaped at most sixfold.
-const LONGEST: u64 = 64 << 20;
+pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// Why a log does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -34,11 +34,28 @@ pub enum ReplayError {
     },
 }
 
+/// How a log's policy was read when its job started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `YYYY-MM-DD`: exceptions expire.
+    pub day: String,
+    /// The file's name as it was given, which rules cite.
+    pub policy_file: String,
+}
+
+/// How a log's policy was read. `None` where no such log begins; judging it
+/// says why.
+pub fn origin(log: impl BufRead) -> Option<Origin> {
+    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
+    let day = crate::time::day(read::opening(&value).ok()?.ts);
+    let policy_file = value["object"]["policy"]["file"].as_str()?.to_owned();
+    Some(Origin { day, policy_file })
+}
+
 /// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
 /// is read as of that day. `None` where no such log begins; judging it says why.
 pub fn day(log: impl BufRead) -> Option<String> {
-    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
-    Some(crate::time::day(read::opening(&value).ok()?.ts))
+    origin(log).map(|origin| origin.day)
 }
 
 /// One record's line, as bytes without the newline and as JSON.

@@ -5,11 +5,14 @@ use std::io::{BufRead as _, Read as _};
 
 use anyhow::{Context, Result};
 use effectgate_core::{
-    bundle::{self, DIGESTS, Digests, EVENTS, HOST, NOTE, PIN, POLICY, STATEMENT, VERDICT},
+    bundle::{
+        self, DIGESTS, Digests, EVENTS, HOST, NOTE, PIN, POLICY, PROPERTIES, STATEMENT, VERDICT,
+    },
     dsse::{Envelope, PAYLOAD_TYPE},
     packet::Problem,
     pin,
     policy::{self, Policy},
+    properties::Properties,
     replay::{self, ReplayError, Replayed},
     statement,
 };
@@ -25,21 +28,26 @@ pub struct Checked {
     pub replayed: Option<Replayed>,
     /// SHA-256 of the list of digests, by which all files are known.
     pub manifest: Option<String>,
-    /// The key that was given made the signature.
-    pub signed: bool,
+    /// The one of the keys that made the signature.
+    pub signed_by: Option<String>,
+    /// What the runner says of properties outside the envelope.
+    pub properties: Option<Properties>,
     /// What nobody must take for proven.
     pub said: Vec<String>,
 }
 
-/// Checks a bundle, with the public key of whoever should have made it.
+const NOT_SIGNED: &str = "it is not signed: nothing proves who made it, and whoever changed one \
+    file could have changed them all; that it holds says only that its files fit together";
+
+const NO_KEY: &str = "it is signed, but no key was given: nothing proves who made it; that it holds \
+    says only that its files fit together";
+
+/// Checks a bundle, with the public keys of those who may have made it; with
+/// none, that it was signed is not asked for.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn check(
-    bundle: &Bundle,
-    key: Option<&PublicKey>,
-    problems: &mut Vec<Problem>,
-) -> Result<Checked> {
+pub fn check(bundle: &Bundle, keys: &[PublicKey], problems: &mut Vec<Problem>) -> Result<Checked> {
     let mut checked = Checked::default();
     for name in bundle::NEEDED.into_iter().filter(|name| !bundle.has(name)) {
         let help = "without it nothing can be checked: take the bundle as it was written";
@@ -49,10 +57,11 @@ pub fn check(
         return Ok(checked);
     }
     let listed = digests(bundle, &mut checked, problems)?;
-    signature(bundle, listed.as_ref(), key, &mut checked, problems)?;
+    signature(bundle, listed.as_ref(), keys, &mut checked, problems)?;
     let opening = opening(bundle)?;
     let policy = policy(bundle, &opening, &mut checked, problems)?;
     host(bundle, &opening, &mut checked, problems)?;
+    properties(bundle, &mut checked, problems)?;
     log(bundle, policy, &mut checked, problems)?;
     Ok(checked)
 }
@@ -80,7 +89,7 @@ fn digests(
 fn signature(
     bundle: &Bundle,
     listed: Option<&Digests>,
-    key: Option<&PublicKey>,
+    keys: &[PublicKey],
     checked: &mut Checked,
     problems: &mut Vec<Problem>,
 ) -> Result<()> {
@@ -88,41 +97,41 @@ fn signature(
         problems.push(Problem::new(rule, STATEMENT, message, help));
     };
     if !bundle.has(STATEMENT) {
-        match key {
-            Some(_) => problem("bundle-signature", "it is missing: the bundle is not signed".into(),
-                "a bundle without a signature can be anybody's: sign it where it was made"),
-            None => checked.said.push(
-                "it is not signed: nothing proves who made it, and whoever changed one file could have \
-                 changed them all; exit code 0 says no more than that its files fit together"
-                    .into(),
-            ),
+        if keys.is_empty() {
+            checked.said.push(NOT_SIGNED.to_owned());
+        } else {
+            let message = "it is missing: the bundle is not signed".to_owned();
+            problem("bundle-signature", message, "sign it where it was made");
         }
         return Ok(());
     }
-    let envelope = match Envelope::parse(&bundle.read(STATEMENT)?) {
+    let bytes = bundle.read(STATEMENT)?;
+    let envelope = match Envelope::parse(&bytes) {
         Ok(envelope) => envelope,
         Err(error) => {
             problem("bundle-signature", error.to_string(), "take the bundle as it was signed");
             return Ok(());
         }
     };
+    // No byte of it may change, not even one that is passed over.
+    if envelope.format().as_bytes() != bytes {
+        let message = "it is not written as it was signed".to_owned();
+        problem("bundle-statement", message, "take the bundle as it was signed");
+    }
     let signed = envelope.signed();
-    match key {
-        Some(key) => {
-            checked.signed =
-                envelope.signatures.iter().any(|signature| key.verifies(&signed, &signature.sig));
-            if !checked.signed {
-                let count = envelope.signatures.len();
-                let message = format!("none of its {count} signatures is of the key {}", key.id());
-                problem("bundle-signature", message,
-                    "it was changed, or somebody else signed it: ask whoever made it for their key");
-            }
-        }
-        None => checked.said.push(
-            "it is signed, but no --key was given: nothing proves who made it; exit code 0 says no \
-             more than that its files fit together"
-                .into(),
-        ),
+    let made = |key: &&PublicKey| {
+        let mut signatures = envelope.signatures.iter();
+        signatures.any(|one| one.keyid == key.id() && key.verifies(&signed, &one.sig))
+    };
+    checked.signed_by = keys.iter().find(made).map(|key| key.id().to_owned());
+    if keys.is_empty() {
+        checked.said.push(NO_KEY.to_owned());
+    } else if checked.signed_by.is_none() {
+        let ids: Vec<_> = keys.iter().map(PublicKey::id).collect();
+        let count = envelope.signatures.len();
+        let message = format!("none of its {count} signatures is of the key {}", ids.join(" or "));
+        let help = "it was changed, or somebody else signed it: ask whoever made it for their key";
+        problem("bundle-signature", message, help);
     }
     if envelope.payload_type != PAYLOAD_TYPE {
         let message = format!("its payload is {:?}, not {PAYLOAD_TYPE}", envelope.payload_type);
@@ -234,6 +243,21 @@ fn host(
             let message = format!("its {key} is {fact}, but the log says {}", opening[key]);
             let help = "take the bundle as it was written";
             problems.push(Problem::new("bundle-host", HOST, message, help));
+        }
+    }
+    Ok(())
+}
+
+fn properties(bundle: &Bundle, checked: &mut Checked, problems: &mut Vec<Problem>) -> Result<()> {
+    if bundle.has(PROPERTIES) {
+        match Properties::parse(&bundle.read(PROPERTIES)?) {
+            Ok(properties) => checked.properties = Some(properties),
+            Err(error) => problems.push(Problem::new(
+                "bundle-properties",
+                PROPERTIES,
+                error.to_string(),
+                "take the bundle as it was written",
+            )),
         }
     }
     Ok(())

@@ -4,12 +4,13 @@
 mod archive;
 mod check;
 mod host;
+mod page;
 mod seal;
 
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Read as _},
+    io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
@@ -23,16 +24,17 @@ use effectgate_core::{
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
+use crate::log::Log;
+
 pub use archive::pack;
 pub use check::{Checked, check};
 pub use host::facts;
-pub use seal::{seal, statement};
+pub use page::add_page;
+pub use seal::{complete, seal, statement};
 
 /// The largest file that is read into memory, bytes; the statement of a long
 /// job is the largest there is.
 const LARGEST: u64 = 256 << 20;
-
-const BUFFER: usize = 1 << 16;
 
 /// A bundle that is being read.
 #[derive(Debug)]
@@ -88,10 +90,8 @@ impl Bundle {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn log(&self) -> Result<impl BufRead + use<>> {
-        let path = self.dir.join(bundle::EVENTS);
-        let file = plain(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(BufReader::with_capacity(BUFFER, file))
+    pub fn log(&self) -> Result<Log> {
+        Log::open(&self.dir)
     }
 
     /// The SHA-256 of every file that a list of digests names.

@@ -1,4 +1,4 @@
-//! Signs a bundle.
+//! Completes a bundle, and signs it.
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use effectgate_core::{
     bundle::{self, Digests},
     dsse::{Envelope, PAYLOAD_TYPE, Signature},
+    pin,
+    properties::Properties,
     statement,
 };
 use serde_json::Value;
@@ -36,13 +38,30 @@ pub fn seal(dir: &Path, signer: &Signer) -> Result<()> {
         Envelope { payload_type: PAYLOAD_TYPE.to_owned(), payload, signatures: Vec::new() };
     let sig = signer.sign(&envelope.signed())?.to_vec();
     envelope.signatures.push(Signature { keyid: signer.public().id().to_owned(), sig });
-    let what = || format!("cannot write {}", dir.join(bundle::STATEMENT).display());
+    write(dir, bundle::STATEMENT, envelope.format().as_bytes())
+}
+
+/// Adds a runner's properties to a bundle that holds, and to its list.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn complete(bundle: &Bundle, properties: &Properties) -> Result<()> {
+    let text = serde_json::to_string_pretty(properties)? + "\n";
+    let mut digests = bundle::parse_digests(&bundle.read(bundle::DIGESTS)?)?;
+    digests.insert(bundle::PROPERTIES.to_owned(), pin::digest(text.as_bytes()));
+    write(&bundle.dir, bundle::PROPERTIES, text.as_bytes())?;
+    write(&bundle.dir, bundle::DIGESTS, bundle::format_digests(&digests).as_bytes())
+}
+
+/// Replaces a file whole, and durably.
+fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let what = || format!("cannot write {}", dir.join(name).display());
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(dir)
         .with_context(what)?;
-    file.write_all(envelope.format().as_bytes()).with_context(what)?;
+    file.write_all(bytes).with_context(what)?;
     file.as_file().sync_all().with_context(what)?;
-    file.persist(dir.join(bundle::STATEMENT)).with_context(what)?;
-    Ok(())
+    file.persist(dir.join(name)).with_context(what)?;
+    fs::File::open(dir).and_then(|dir| dir.sync_all()).with_context(what)
 }

@@ -13,13 +13,18 @@ use crate::{
 };
 
 pub fn verify(args: &Verify, format: Format) -> Outcomes {
-    let key = args.key.as_deref().map(PublicKey::read).transpose().code(exit::USAGE)?;
+    let keys = args
+        .key
+        .iter()
+        .map(|key| PublicKey::read(key))
+        .collect::<anyhow::Result<Vec<_>>>()
+        .code(exit::USAGE)?;
     let mut problems = Vec::new();
     let read = Bundle::open(&args.bundle, &mut problems).code(exit::USAGE)?;
-    let checked = check(&read, key.as_ref(), &mut problems).code(exit::USAGE)?;
+    let checked = check(&read, &keys, &mut problems).code(exit::USAGE)?;
     let holds = problems.is_empty();
     let verdict = checked.replayed.as_ref().map(|replayed| &replayed.verdict);
-    let signer = key.as_ref().filter(|_| checked.signed).map(PublicKey::id);
+    let signer = checked.signed_by.as_deref();
     match format {
         Format::Json => print_json(&json!({
             "schema": bundle::SCHEMA,

@@ -44,7 +44,8 @@ fn killed_and_started_again() {
     let daemon = Daemon::start_in(house, &json!({}));
     wait::until("it says what was left", || {
         let log = daemon.log();
-        (log.contains("jobs/left has no verdict") && log.contains("good for its first")).then_some(())
+        (log.contains("jobs/left has no verdict") && log.contains("good for its first"))
+            .then_some(())
     });
     assert_eq!(fs::read(dir.join("events.jsonl")).expect("a log"), before);
     assert!(!dir.join("verdict.json").exists());
