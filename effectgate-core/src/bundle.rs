@@ -54,14 +54,13 @@ pub fn is_listed(name: &str) -> bool {
 }
 
 /// The number of a closed segment of the log, from 0: `events-000000.jsonl.zst`,
-/// or `events-000000.jsonl`, which was not compressed.
+/// or without `.zst` where it could not be compressed.
 pub fn segment(name: &str) -> Option<u64> {
-    let number = name.strip_suffix(".zst").unwrap_or(name);
-    let number = number.strip_prefix("events-")?.strip_suffix(".jsonl")?;
+    let (number, _) = name.strip_prefix("events-")?.split_once('.')?;
     let plain = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u64 = plain.then(|| number.parse().ok()).flatten()?;
-    let plain = format!("events-{number:06}.jsonl");
-    (name == plain || name == plain + ".zst").then_some(number)
+    let closed = format!("events-{number:06}.jsonl");
+    (name.strip_suffix(".zst").unwrap_or(name) == closed).then_some(number)
 }
 
 /// Digests by name.
@@ -149,6 +148,7 @@ mod tests {
             ("events-000012.jsonl.zst.zst", None),
             ("events-000012.jsonl.zst.part", None),
             ("events-1000000.jsonl.zst", Some(1_000_000)),
+            ("events-000012.zst", None),
             ("events-0000012.jsonl.zst", None),
             ("events-12.jsonl.zst", None),
             ("events-+00012.jsonl.zst", None),
