@@ -126,7 +126,7 @@ pub const HOOKS: &[Hook] = &[
     row("socket_listen", Lsm("socket_listen"), On::Objects, Serves::Net, (5, 7), "a socket that listens without having been bound: at every address, on a port that the kernel chooses"),
     row("socket_sendmsg", Lsm("socket_sendmsg"), On::Objects, Serves::Net, (5, 7), "data sent through a socket that was made outside the job"),
     row("socket_recvmsg", Lsm("socket_recvmsg"), On::Objects, Serves::Net, (5, 7), "data received through a socket that was made outside the job"),
-    row("socket_setsockopt", Lsm("socket_setsockopt"), On::Objects, Serves::Net, (5, 7), "a source route: packets that go to another address than the one that was judged"),
+    row("socket_setsockopt", Lsm("socket_setsockopt"), On::Objects, Serves::Net, (5, 7), "a source route: packets that go to another address than the one that was judged; a multicast group is joined"),
     row("socket_handed", Lsm("file_receive"), On::Objects, Serves::Net, (5, 7), "a socket that was made outside the job, received from another process or taken from it"),
     row("unix_stream_connect", Lsm("unix_stream_connect"), On::Objects, Serves::Net, (5, 7), "a connection to a Unix socket"),
     row("unix_may_send", Lsm("unix_may_send"), On::Objects, Serves::Net, (5, 7), "a datagram to a Unix socket"),
@@ -165,7 +165,7 @@ pub const HOOKS: &[Hook] = &[
     row("dentry_create_files_as", Lsm("dentry_create_files_as"), On::Objects, Serves::File, (5, 7), "what overlayfs does to its layers is told from what the job does"),
     row("cred_free", Lsm("cred_free"), On::Objects, Serves::File, (5, 7), "the same"),
     row("path_chroot", Lsm("path_chroot"), On::Objects, Serves::Guard, (5, 7), "chroot(2) (recorded)"),
-    row("path_notify", Lsm("path_notify"), On::Objects, Serves::Guard, (5, 7), "being told of what happens to files: inotify, fanotify (recorded)"),
+    row("path_notify", Lsm("path_notify"), On::Objects, Serves::Guard, (5, 7), "being told of what happens to files: inotify, fanotify (recorded); having others wait for the job's permission"),
     row("uring_sqpoll", Lsm("uring_sqpoll"), On::Objects, Serves::Guard, (5, 16), "an io_uring whose kernel thread polls for work (recorded)"),
 
     row("bpf", Lsm("bpf"), On::Objects, Serves::Guard, (5, 7), "bpf(2)"),

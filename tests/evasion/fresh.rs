@@ -11,6 +11,7 @@ crate::rows! {
     0 shared_memory_of_another_removed "remove-shared-memory {segment}" => "guard/reached others_ipc" { harm: Done, tracepoint: NotPass };
     0 open_tree_attr "unshare 131072 , open-tree-attr /" => "guard/reached mount" { harm: Done, tracepoint: NotPass };
     0 fsopen_exclusively "make-file-system-exclusively" => "guard/reached mount" { harm: Done, tracepoint: NotPass };
+    17 input_to_a_terminal_handed_at_the_start "terminal-input-fd {terminal}" => "guard/reached terminal_input" { harm: Done, tracepoint: NotPass };
     0 vhangup "hang-up" => "guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 soft_offline "take-page-away" => "guard/reached machine" { harm: Done, tracepoint: NotPass };
     0 join_multicast_group "join-group" => "guard/socket" { harm: Done, tracepoint: NotPass };
