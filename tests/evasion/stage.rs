@@ -55,7 +55,7 @@ impl Stage {
         }
         let mut servers = Servers::new(&outside);
         if words.contains("{bell}") {
-            servers.late(bell(&root), outside.join(LATE));
+            servers.late(bell(&root), root.join(LATE));
         }
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
         let manifest = Manifest::new()
