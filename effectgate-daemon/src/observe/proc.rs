@@ -3,12 +3,9 @@
 use std::{
     fs::{self, Metadata},
     io,
-    os::{
-        fd::{AsRawFd, BorrowedFd},
-        unix::{
-            ffi::{OsStrExt, OsStringExt},
-            fs::MetadataExt,
-        },
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::MetadataExt,
     },
     path::{Path, PathBuf},
 };
@@ -187,18 +184,6 @@ fn mount(line: &str) -> Option<Mount> {
     let (major, minor) = fields.next()?.split_once(':')?;
     let device = Device { major: major.parse().ok()?, minor: minor.parse().ok()? };
     Some(Mount { device, root: unescape(fields.next()?)?, point: unescape(fields.next()?)? })
-}
-
-/// The device number of the file system on which a descriptor's file lies, as the
-/// kernel programs know it: `stat` tells others on some (btrfs, overlayfs). `None`
-/// for what is mounted nowhere.
-pub fn file_system(file: BorrowedFd<'_>) -> Option<Device> {
-    let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
-    let id = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
-    let mounts = fs::read(MOUNTINFO).ok()?;
-    let mounts = String::from_utf8_lossy(&mounts);
-    let of = mounts.lines().find(|line| line.split(' ').next() == Some(id))?;
-    mount(of).map(|mount| mount.device)
 }
 
 /// Mount points strictly below `root`.

@@ -8,7 +8,7 @@ use rustix::{
     termios::isatty,
 };
 
-use crate::observe::proc::{device, file_system};
+use crate::observe::proc::device;
 
 /// Files and terminals that are the job's own.
 #[derive(Debug, Default)]
@@ -30,8 +30,7 @@ pub fn handed() -> Handed {
         let both = flags.contains(OFlags::RDWR);
         let write = both || flags.contains(OFlags::WRONLY);
         let read = both || !write;
-        let dev = file_system(stream).unwrap_or_else(|| device(stat.st_dev));
-        handed.files.push(Stream { dev, ino: stat.st_ino, read, write });
+        handed.files.push(Stream { dev: device(stat.st_dev), ino: stat.st_ino, read, write });
         if isatty(stream) {
             handed.terminals.push(device(stat.st_rdev));
         }

@@ -1,7 +1,6 @@
 //! What the command is handed, and what it gives back: its standard streams,
 //! its temporary directory.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -54,47 +53,6 @@ fn output_reopened_for_writing() {
     with_output(Gate::new(&scene), output).trigger(["open-write", OUTPUT]).assert_pass();
 }
 
-/// `stat` tells another device of it than the kernel has.
-#[test]
-fn output_on_an_overlay() {
-    let scene = Scene::new();
-    let outside = scene.outside();
-    let [upper, merged] = ["upper", "merged"].map(|name| outside.join(name));
-    for directory in [&outside.join("lower"), &upper, &merged] {
-        fs::create_dir(directory).expect("mkdir");
-    }
-    assert!(mount("tmpfs", &upper, ""), "mount needs root");
-    for name in ["data", "work"] {
-        fs::create_dir(upper.join(name)).expect("mkdir");
-    }
-    let options = format!(
-        "lowerdir={0}/lower,upperdir={0}/upper/data,workdir={0}/upper/work",
-        text(&outside)
-    );
-    if mount("overlay", &merged, &options) {
-        let output = File::create(merged.join("output")).expect("create");
-        with_output(Gate::new(&scene), output).trigger(["open-write", OUTPUT]).assert_pass();
-        unmount(&merged);
-    } else {
-        println!("not tested: this kernel has no overlays");
-    }
-    unmount(&upper);
-}
-
-fn mount(kind: &str, at: &Path, options: &str) -> bool {
-    let [kind, at, options] =
-        [kind, text(at), options].map(|text| CString::new(text).expect("no NUL"));
-    let data = options.as_ptr().cast();
-    // SAFETY: the strings live across the call.
-    unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, data) == 0 }
-}
-
-fn unmount(at: &Path) {
-    let at = CString::new(text(at)).expect("no NUL");
-    // SAFETY: the string lives across the call.
-    unsafe { libc::umount2(at.as_ptr(), libc::MNT_DETACH) };
-}
-
 /// That the verdict could not be printed is said; it is the exit code's anyway.
 #[test]
 fn output_that_is_full() {
@@ -134,7 +92,7 @@ struct Unmounted(PathBuf);
 impl Drop for Unmounted {
     fn drop(&mut self) {
         for mount in mounts_below(&self.0) {
-            let mount = CString::new(mount.as_os_str().as_bytes()).expect("no NUL");
+            let mount = std::ffi::CString::new(mount.as_os_str().as_bytes()).expect("no NUL");
             // SAFETY: the string lives across the call.
             unsafe { libc::umount2(mount.as_ptr(), libc::MNT_DETACH) };
         }
