@@ -40,8 +40,8 @@ const KNOWN: [&str; 12] = [
     DIGESTS,
 ];
 
-/// Signatures are made after the list of digests, and cannot stand in it.
-const UNLISTED: [&str; 3] = [CHECKPOINT, STATEMENT, DIGESTS];
+/// The signature is over the list of digests, and cannot stand in it.
+const UNLISTED: [&str; 2] = [STATEMENT, DIGESTS];
 
 /// Whether a bundle has files of this name.
 pub fn is_known(name: &str) -> bool {
@@ -144,10 +144,11 @@ mod tests {
         for (name, number) in [
             ("events-000000.jsonl.zst", Some(0)),
             ("events-000012.jsonl.zst", Some(12)),
-            ("events-1000000.jsonl.zst", Some(1_000_000)),
             ("events-000012.jsonl", Some(12)),
-            ("events-000012.zst", None),
+            ("events-000012.jsonl.zst.zst", None),
             ("events-000012.jsonl.zst.part", None),
+            ("events-1000000.jsonl.zst", Some(1_000_000)),
+            ("events-000012.zst", None),
             ("events-0000012.jsonl.zst", None),
             ("events-12.jsonl.zst", None),
             ("events-+00012.jsonl.zst", None),

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) use lines::{LONGEST, Lines};
 pub(crate) use place::{Places, stage};
 
-pub use lines::{Line, Origin, ReplayError, day, origin};
+pub use lines::{Line, ReplayError, day};
 pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;

@@ -18,13 +18,13 @@ mod words;
 
 use std::fmt::Write;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use effectgate_core::{
     Outcome, Verdict, bundle, policy as core_policy, replay,
     report::{self, Report},
 };
 
-use crate::{bundle::Bundle, commands::policy, diagnose::visible};
+use crate::{bundle::Bundle, clock, commands::policy, diagnose::visible};
 
 /// Each violation on a line with its process and ancestry below, why the
 /// verdict is indeterminate, and the verdict last. Nothing in it can steer a
@@ -57,13 +57,8 @@ pub fn text(verdict: &Verdict) -> String {
 pub fn of_bundle(bundle: &Bundle) -> Result<Report> {
     let bytes = bundle.read(bundle::POLICY)?;
     let mut log = bundle.log()?;
-    let Some(origin) = replay::origin(bundle.log()?) else {
-        // Reading it as a log says what is wrong.
-        let verified = replay::verify(&mut log).map_err(|error| log.explain(error));
-        let verified = verified.context("the log does not hold")?;
-        bail!("the log of job {} does not name its policy", verified.job);
-    };
-    let parsed = core_policy::parse(&origin.policy_file, &bytes, &origin.day)
+    let day = replay::day(bundle.log()?).unwrap_or_else(clock::today);
+    let parsed = core_policy::parse(bundle::POLICY, &bytes, &day)
         .map_err(|faults| policy::all(faults, &bytes))?;
     report::of_log(&mut log, parsed, &bytes)
         .map_err(|error| log.explain(error))

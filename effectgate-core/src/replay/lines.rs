@@ -34,28 +34,11 @@ pub enum ReplayError {
     },
 }
 
-/// How a log's policy was read when its job started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// `YYYY-MM-DD`: exceptions expire.
-    pub day: String,
-    /// The file's name as it was given, which rules cite.
-    pub policy_file: String,
-}
-
-/// How a log's policy was read. `None` where no such log begins; judging it
-/// says why.
-pub fn origin(log: impl BufRead) -> Option<Origin> {
-    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
-    let day = crate::time::day(read::opening(&value).ok()?.ts);
-    let policy_file = value["object"]["policy"]["file"].as_str()?.to_owned();
-    Some(Origin { day, policy_file })
-}
-
 /// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
 /// is read as of that day. `None` where no such log begins; judging it says why.
 pub fn day(log: impl BufRead) -> Option<String> {
-    origin(log).map(|origin| origin.day)
+    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
+    Some(crate::time::day(read::opening(&value).ok()?.ts))
 }
 
 /// One record's line, as bytes without the newline and as JSON.

@@ -1,13 +1,15 @@
 //! Logs and the reports of them.
 
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::Path;
 
 use effectgate_core::input::*;
-use effectgate_core::policy::Policy;
-use effectgate_core::replay::Records;
+use effectgate_core::policy::{self, Policy};
+use effectgate_core::replay::{self, Records};
 use effectgate_core::report::{self, Report};
 use effectgate_daemon::diagnose::Look;
+use effectgate_daemon::log::Log;
 use effectgate_daemon::report::*;
 use serde_json::Value;
 
@@ -17,7 +19,7 @@ use crate::common::{log as lines_of, *};
 pub struct Bundle {
     pub log: Vec<u8>,
     pub policy: Policy,
-    pub text: &'static str,
+    pub text: String,
 }
 
 impl Bundle {
@@ -25,7 +27,24 @@ impl Bundle {
     pub fn of(started: Started, inputs: Vec<Input>) -> Bundle {
         let policy = started.policy.clone();
         let (lines, _) = job(started, inputs);
-        Bundle { log: lines_of(&lines), policy, text: ENVELOPE }
+        Bundle { log: lines_of(&lines), policy, text: ENVELOPE.to_owned() }
+    }
+
+    /// Each log that a version of EffectGate wrote, by its folder's name.
+    pub fn corpus() -> Vec<(String, Bundle)> {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/logs");
+        let folders = std::fs::read_dir(corpus).expect("the corpus");
+        let folders = folders.map(|entry| entry.expect("an entry").path());
+        let bundle = |dir: &Path| {
+            let mut log = Vec::new();
+            Log::open(dir).expect("a log").read_to_end(&mut log).expect("its lines");
+            let day = replay::day(&log[..]).expect("it begins");
+            let text = std::fs::read_to_string(dir.join("policy")).expect("its policy");
+            let policy = policy::parse("policy", text.as_bytes(), &day).expect("it holds");
+            Bundle { log, policy, text }
+        };
+        let name = |dir: &Path| dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        folders.filter(|dir| dir.is_dir()).map(|dir| (name(&dir), bundle(&dir))).collect()
     }
 
     pub fn report(&self) -> Report {
@@ -34,7 +53,7 @@ impl Bundle {
     }
 
     pub fn write(&self, dir: &Path) {
-        std::fs::write(dir.join("policy"), self.text).expect("write");
+        std::fs::write(dir.join("policy"), &self.text).expect("write");
         std::fs::write(dir.join("events.jsonl"), &self.log).expect("write");
     }
 }

@@ -1,9 +1,10 @@
 //! What the reports say.
 
 use effectgate_core::input::*;
+use effectgate_core::report::Bar;
 use effectgate_daemon::report::html;
 
-use crate::bundle::{Bundle, every, everything};
+use crate::bundle::{Bundle, every, everything, records};
 use crate::common::*;
 
 #[test]
@@ -112,6 +113,29 @@ fn no_number_is_rounded() {
             for line in text.lines() {
                 let value = serde_json::from_str(line).expect("JSON");
                 assert!(largest(&value) < 1 << 53, "{name}: {line}");
+            }
+        }
+    }
+}
+
+/// Whatever version wrote it.
+#[test]
+fn every_log_gives_every_report() {
+    let corpus = Bundle::corpus();
+    assert!(corpus.len() >= 12);
+    for (folder, bundle) in corpus {
+        let report = bundle.report();
+        assert_eq!(report.disagreement, None, "{folder}");
+        let verdict = report.verdict.verdict.name();
+        let records = records(&bundle);
+        let closing = &records[records.len() - 1]["object"]["verdict"];
+        assert_eq!(closing, verdict, "{folder}");
+        let total: u64 = report.timeline.bars.iter().map(Bar::total).sum();
+        assert_eq!(total, records.len() as u64, "{folder}");
+        for (name, text) in every(&bundle) {
+            match name {
+                "sarif" | "junit" | "ocsf" => assert!(!text.is_empty(), "{folder} {name}"),
+                _ => assert!(text.contains(verdict), "{folder} {name}: {text}"),
             }
         }
     }

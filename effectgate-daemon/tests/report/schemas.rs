@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::bundle::{Bundle, everything, everywhere, ocsf_lines, otlp_request};
 use crate::common::*;
 
-/// Every kind of record, hostile names, nothing at all, and a policy that
-/// holds.
+/// Every kind of record, hostile names, nothing at all, a policy that holds, and
+/// every log that a version wrote.
 fn bundles() -> Vec<Bundle> {
     let hostile = "\u{1b}<&\"'>\u{202e}\u{ffff}";
-    vec![
+    let mut all = vec![
         Bundle::of(started(), everything("name")),
         everywhere(hostile),
         Bundle::of(started(), vec![]),
@@ -22,7 +22,9 @@ fn bundles() -> Vec<Bundle> {
             started(),
             vec![write("/srv/repo/a", effectgate_core::input::RootMatch::Below(1))],
         ),
-    ]
+    ];
+    all.extend(Bundle::corpus().into_iter().map(|(_, bundle)| bundle));
+    all
 }
 
 #[test]

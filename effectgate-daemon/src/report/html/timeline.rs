@@ -22,6 +22,7 @@ const OPEN: usize = 20;
 pub fn section(report: &Report) -> Markup {
     let Timeline { start, end, width, bars } = &report.timeline;
     let most = bars.iter().map(Bar::total).max().unwrap_or_default();
+    let violations: u64 = bars.iter().map(|bar| bar.violations).sum();
     let shown = classes(bars);
     let label = format!(
         "{} over {}; at most {} in {}; {} outside the policy",
@@ -29,37 +30,39 @@ pub fn section(report: &Report) -> Markup {
         duration(end - start),
         number(most),
         duration(*width),
-        number(bars.iter().map(|bar| bar.violations).sum()),
+        number(violations),
     );
     let wide = bars.len().max(1) * STEP;
     html! {
-        section id="timeline" aria-labelledby="timeline-title" {
-            h2 id="timeline-title" { "Timeline" }
-            figure {
-                svg role="img" aria-label=(label) viewBox={ "0 0 " (wide) " " (HEIGHT + STRIP) }
-                    preserveAspectRatio="none" {
-                    @for (class, index) in &shown {
-                        path class={ "fill-" (class.name()) } d=(stack(bars, &shown, *index, most)) {}
+            section id="timeline" aria-labelledby="timeline-title" {
+                h2 id="timeline-title" { "Timeline" }
+                figure {
+                    svg role="img" aria-label=(label) viewBox={ "0 0 " (wide) " " (HEIGHT + STRIP) }
+                        preserveAspectRatio="none" {
+                        @for (class, index) in &shown {
+                            path class={ "fill-" (class.name()) } d=(stack(bars, &shown, *index, most)) {}
+                        }
+                        path class="fill-outside" d=(marks(bars)) {}
                     }
-                    path class="fill-outside" d=(marks(bars)) {}
-                }
-                div class="axis" aria-hidden="true" {
-                    span { "0" } span { (duration((end - start) / 2)) } span { (duration(end - start)) }
-                }
-                figcaption {
-                    @for (class, _) in &shown {
-                        span class="key" { span class={ "dot bg-" (class.name()) } {} (class.name()) }
+                    div class="axis" aria-hidden="true" {
+                        span { "0" } span { (duration((end - start) / 2)) } span { (duration(end - start)) }
                     }
-                    span class="key" { span class="dot bg-outside" {} "outside the policy" }
-                    span class="muted" {
-                        "One bar is " (duration(*width)) ", at most " (counted(most, "record"))
-                        ". Heights grow with the square root."
+                    figcaption {
+                        @for (class, _) in &shown {
+                            span class="key" { span class={ "dot bg-" (class.name()) } {} (class.name()) }
+                        }
+    @if violations > 0 {
+                            span class="key" { span class="dot bg-outside" {} "outside the policy" }
+                        }
+                        span class="muted" {
+                            "One bar is " (duration(*width)) ", at most " (counted(most, "record"))
+                            ". Heights grow with the square root."
+                        }
                     }
                 }
+                (moments(report))
             }
-            (moments(report))
         }
-    }
 }
 
 /// The classes that occur, with their index.

@@ -83,7 +83,7 @@ fn item(report: &Report, violation: &Violation) -> Markup {
                 span class="lineage" {
                     (process.pid) " " (visible(&process.comm))
                     @for ancestor in &process.ancestry {
-                        span class="from" aria-label="started by" { " ‹ " }
+                        span class="from" title="started by" { " ‹ " }
                         span title=(visible(ancestor.exe.as_deref().unwrap_or_default())) {
                             (ancestor.pid) " " (visible(&ancestor.comm))
                         }
