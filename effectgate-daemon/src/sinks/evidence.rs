@@ -137,8 +137,7 @@ impl Evidence {
         self.signing = thread.spawn(work).ok();
     }
 
-    /// Writes the last checkpoint, the verdict, and the digests of all but
-    /// what is signed.
+    /// Writes the last checkpoint, the verdict and the digests.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -150,6 +149,7 @@ impl Evidence {
         if let Some(signer) = &self.signer {
             let note = note(signer, verdict.log.clone())?;
             replace(&self.dir.join(CHECKPOINT), note.as_bytes())?;
+            self.files.push((CHECKPOINT.to_owned(), pin::digest(note.as_bytes())));
         }
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');
