@@ -208,6 +208,9 @@ pub struct Task {
 pub mod task {
     /// Its use of the 32-bit system-call entry has been reported.
     pub const COMPAT_REPORTED: u64 = 1;
+    /// It labelled itself: the system call that it is in, a write to
+    /// `cgroup.procs`, began outside the job.
+    pub const ENTERING: u64 = 2;
 }
 
 /// The one value of `REGISTRAR`: how user space learns the inode pointer of a

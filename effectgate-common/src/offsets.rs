@@ -25,6 +25,7 @@ macro_rules! for_each_offset {
             OFF_INODE_INO = "inode" "i_ino";
             OFF_INODE_MODE = "inode" "i_mode";
             OFF_INODE_RDEV = "inode" "i_rdev";
+            OFF_INODE_PRIVATE = "inode" "i_private";
             OFF_INODE_NLINK = "inode" "i_nlink";
             OFF_SB_DEV = "super_block" "s_dev";
             OFF_SB_MAGIC = "super_block" "s_magic";
@@ -85,6 +86,7 @@ macro_rules! for_each_offset {
             OFF_TASK_PERSONALITY = "task_struct" "personality";
             OFF_CRED_USER_NS = "cred" "user_ns";
             OFF_VMA_FILE = "vm_area_struct" "vm_file";
+            OFF_VMA_END = "vm_area_struct" "vm_end";
             OFF_VMA_FLAGS = "vm_area_struct" "vm_flags";
             OFF_IATTR_VALID = "iattr" "ia_valid";
             OFF_TASK_NSPROXY = "task_struct" "nsproxy";
@@ -96,11 +98,15 @@ macro_rules! for_each_offset {
             OFF_PIDNS_LEVEL = "pid_namespace" "level";
             OFF_USERNS_LEVEL = "user_namespace" "level";
             OFF_SB_ROOT = "super_block" "s_root";
+            OFF_CGROUP_ROOT = "cgroup" "root";
+            OFF_HIERARCHY_ID = "cgroup_root" "hierarchy_id";
             OFF_CRED_UID = "cred" "uid";
             OFF_CRED_GID = "cred" "gid";
             OFF_IPC_ID = "kern_ipc_perm" "id";
             OFF_SOCK_CGROUP = "sock" "sk_cgrp_data.cgroup";
             OFF_SOCK_GROUP = "sock" "sk_reuseport_cb";
+            OFF_SOCK_PEER_PID = "sock" "sk_peer_pid";
+            OFF_PID_NUMBERS = "pid" "numbers";
             OFF_SOCK_FAMILY = "sock" "__sk_common.skc_family";
             OFF_SOCK_PORT = "sock" "__sk_common.skc_num";
             OFF_SOCK_TYPE = "sock" "sk_type";

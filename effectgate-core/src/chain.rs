@@ -11,7 +11,7 @@ use crate::canonical::canonical;
 use crate::input::{Backend, Started};
 use crate::merkle::{Tree, leaf};
 use crate::pin::{digest, hex};
-use crate::record::{Record, read_number};
+use crate::record::{Record, number, read_number};
 use crate::verdict::Log;
 
 /// What the name of a log in checkpoints begins with; its first record's hash
@@ -109,6 +109,17 @@ impl Chain {
         let bare = canonical(&record.to_json(self.next, &self.head));
         let hash = link(&self.head, &bare);
         let line = with_hash(bare, record, &hash);
+        self.move_on(&line, hash);
+        line
+    }
+
+    /// Any object's line, likewise; `seq`, `prev` and `hash` are added to it.
+    pub fn append_object(&mut self, mut object: Map<String, Value>) -> Vec<u8> {
+        object.insert("seq".to_owned(), number(self.next));
+        object.insert("prev".to_owned(), self.head.as_str().into());
+        let hash = link(&self.head, &canonical(&Value::Object(object.clone())));
+        object.insert("hash".to_owned(), hash.as_str().into());
+        let line = canonical(&Value::Object(object));
         self.move_on(&line, hash);
         line
     }

@@ -290,7 +290,8 @@ pub struct FileObject {
     /// On a mount internal to the kernel: memfd, pipe, socket.
     pub internal: bool,
     pub unlinked: bool,
-    /// On a `/proc`, in the directory of the process that acts.
+    /// On a `/proc`, in the directory of the process that acts, or of another one
+    /// of its job.
     pub own_proc: bool,
 }
 
@@ -405,7 +406,7 @@ pub enum Reach {
     UserNamespace,
     /// A key of the kernel's key rings.
     Key,
-    /// A System V object: memory, semaphores, messages.
+    /// A System V object of the job's own: memory, semaphores, messages.
     Ipc,
     /// Being told of what happens to files (inotify, fanotify).
     Watch,
@@ -415,4 +416,12 @@ pub enum Reach {
     Machine,
     /// A descriptor of a socket that was made outside the job.
     Socket,
+    /// Another process's limits, priority, processors or place in memory; the
+    /// detail is the number of the system call.
+    Process,
+    /// Whoever opens or reads files is to wait for the job (fanotify).
+    HoldUp,
+    /// A System V object that the job did not make; where only system calls are
+    /// seen, one that it did not make for sure.
+    OthersIpc,
 }

@@ -104,6 +104,8 @@ pub enum Doubt {
     IoUring,
     #[error("32-bit system calls were made, which the tracepoint backend does not see")]
     CompatSyscall,
+    #[error("System V memory, semaphores or messages were used that the job may not have made")]
+    OthersIpc,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
     #[error("the kernel judged an effect otherwise than user space")]

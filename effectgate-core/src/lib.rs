@@ -11,7 +11,8 @@
 //!
 //! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
 //! proposes one from a recorded run, [`compare`] holds a trace of an agent's
-//! harness against one, and [`packet`] is what follows from both.
+//! harness against one, and [`packet`] is what follows from both. Behind it:
+//! [`forensics`] answers questions to logs.
 //!
 //! ```
 //! let text = br#"{
@@ -35,6 +36,7 @@ pub mod compare;
 pub mod decide;
 pub mod diff;
 pub mod draft;
+pub mod dropped;
 pub mod dsse;
 mod entries;
 mod envelope;
@@ -42,6 +44,7 @@ pub mod escape;
 mod fault;
 #[cfg(test)]
 mod fixture;
+pub mod forensics;
 mod form;
 pub mod freeze;
 mod host;
@@ -64,6 +67,7 @@ pub mod properties;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod scan;
 pub mod schema;

@@ -4,6 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::decide::Answer;
+use crate::dropped::Why;
 use crate::input::{
     Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
@@ -80,7 +81,8 @@ names! {
         Signal = "signal", CloneIntoCgroup = "clone_into_cgroup", Capability = "capability",
         Terminal = "terminal_input", SqPoll = "sqpoll", UserNamespace = "user_namespace",
         Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
-        Socket = "socket",
+        Socket = "socket", Process = "process", OthersIpc = "others_ipc",
+        HoldUp = "hold_up",
     }
     OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }
@@ -89,6 +91,7 @@ names! {
         Killed = "killed",
     }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Why { Age = "age", Size = "size" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 

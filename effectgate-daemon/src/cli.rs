@@ -1,5 +1,6 @@
 //! The command line (a contract: other tools rely on it).
 
+mod questions;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -7,6 +8,9 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::sign::{KEY_VARIABLE, Source};
+pub use questions::{
+    By, LogDiff, LogExport, LogQuery, LogTimeline, LogTree, LogWhoTouched, Logs, Which,
+};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
 
@@ -66,6 +70,14 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Tell what a job did, from its evidence
+    #[command(after_help = "Example:\n  effectgate report out\n  \
+        effectgate report out --html --output report.html\n  \
+        effectgate report out --markdown >> \"$GITHUB_STEP_SUMMARY\"\n\n\
+        The log is judged again by the policy in the bundle; the report says what that came to.\n\n\
+        Exit codes: 0 the report was made, whatever the verdict; 2 wrong usage, or the bundle could not\n\
+        be read or its log does not hold.")]
+    Report(Report),
     /// Verify a log, or prove that it holds one record
     #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n  \
         effectgate log prove out 17 > record-17.tlog-proof\n  \
@@ -323,6 +335,45 @@ pub struct Replay {
 }
 
 #[derive(Debug, Args)]
+pub struct Report {
+    /// The evidence directory of a job
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    #[command(flatten)]
+    pub kind: ReportKind,
+    /// Write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What the report is for: at most one.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ReportKind {
+    /// One self-contained HTML file
+    #[arg(long)]
+    pub html: bool,
+    /// Markdown, for the summary of a step in a pipeline
+    #[arg(long)]
+    pub markdown: bool,
+    /// Annotations of GitHub, at the lines of the policy
+    #[arg(long)]
+    pub annotations: bool,
+    /// SARIF 2.1.0, for code scanning
+    #[arg(long)]
+    pub sarif: bool,
+    /// JUnit XML, for test reports
+    #[arg(long)]
+    pub junit: bool,
+    /// OCSF 1.8.0, a JSON event a line
+    #[arg(long)]
+    pub ocsf: bool,
+    /// OpenTelemetry's logs, a JSON request a line
+    #[arg(long)]
+    pub otlp: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct Log {
     #[command(subcommand)]
     pub command: LogCommand,
@@ -341,6 +392,44 @@ pub enum LogCommand {
         effectgate log prove out --since older-checkpoint\n\n\
         Exit codes: 0 it is proven; 1 the log does not hold; 2 wrong usage, or a file could not be read.")]
     Prove(LogProve),
+    /// Find records
+    #[command(
+        after_help = "Example:\n  effectgate log query /var/lib/effectgate/jobs --outside --since 7d\n  \
+        effectgate log query out --class net --count=host\n  \
+        effectgate log query out --path /etc --action open_write --format json\n\n\
+        With --format json each record is printed as it stands in its log, one a line.\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    Query(LogQuery),
+    /// Show the processes of each job, and what they did
+    #[command(after_help = "Example:\n  effectgate log tree out\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Tree(LogTree),
+    /// Show what happened, in order
+    #[command(after_help = "Example:\n  effectgate log timeline out --class net,exec\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Timeline(LogTimeline),
+    /// Say which jobs and processes touched a path, how, and when first and last
+    #[command(
+        after_help = "Example:\n  effectgate log who-touched /etc/passwd /var/lib/effectgate/jobs\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    WhoTouched(LogWhoTouched),
+    /// Say what two runs did differently
+    #[command(after_help = "Example:\n  effectgate log diff before/ after/\n\n\
+        Exit codes: 0 they did the same; 1 they did not; 2 wrong usage, or a log could not be read to its end.")]
+    Diff(LogDiff),
+    /// Write records to a file that other programs can ask
+    #[command(
+        after_help = "Example:\n  effectgate log export /var/lib/effectgate/jobs --parquet november.parquet\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: the file holds its good records; or the file could not be written."
+    )]
+    Export(LogExport),
 }
 
 #[derive(Debug, Args)]

@@ -121,7 +121,7 @@ fn received<H: Hook>(ctx: &H) -> i32 {
 const PROT_READ: u64 = 0x1;
 const PROT_WRITE: u64 = 0x2;
 const PROT_EXEC: u64 = 0x4;
-const MAP_SHARED: u64 = 0x1;
+pub const MAP_SHARED: u64 = 0x1;
 /// include/uapi/linux/personality.h
 const READ_IMPLIES_EXEC: u32 = 0x40_0000;
 
@@ -135,11 +135,8 @@ fn mapped<H: Hook>(ctx: &H) -> i32 {
     }
     let (mut protection, flags): (u64, u64) =
         if H::DENIES { (ctx.arg(2), ctx.arg(3)) } else { (ctx.arg(1), ctx.arg(2)) };
-    if !H::DENIES && protection & PROT_READ != 0 {
-        let task = scope::task();
-        if peek::<u32>(task, &OFF_TASK_PERSONALITY) & READ_IMPLIES_EXEC != 0 {
-            protection |= PROT_EXEC;
-        }
+    if !H::DENIES && runs(protection) {
+        protection |= PROT_EXEC;
     }
     if protection & (PROT_WRITE | PROT_EXEC) == 0 {
         return 0;
@@ -154,6 +151,14 @@ fn mapped<H: Hook>(ctx: &H) -> i32 {
         // leaves out the question above.
         None => 0,
     }
+}
+
+/// Whether what a process asks for makes code of it: some get that with
+/// everything that they read.
+#[inline(always)]
+pub fn runs(protection: u64) -> bool {
+    let implied = || peek::<u32>(scope::task(), &OFF_TASK_PERSONALITY) & READ_IMPLIES_EXEC != 0;
+    protection & PROT_EXEC != 0 || protection & PROT_READ != 0 && implied()
 }
 
 // include/linux/mm.h
@@ -183,7 +188,7 @@ fn protected<H: Hook>(ctx: &H) -> i32 {
 /// such a file is said by another bit of its mode from kernel to kernel, but all
 /// are left out of account; others that are say nothing there that is a place.
 #[inline(always)]
-fn mapped_path(file: Ptr) -> Option<Path> {
+pub fn mapped_path(file: Ptr) -> Option<Path> {
     let beside = offset(&OFF_BACKING_FILE_PATH);
     if beside == 0 || peek::<u32>(file, &OFF_FILE_MODE) & FMODE_NOACCOUNT == 0 {
         return open::path_of(file);
@@ -201,7 +206,7 @@ pub fn is_layers(file: Ptr) -> bool {
 /// Judges and records a write, and that something is made code. Code is told of
 /// only when it is none of the job's to run: it is mapped with every program.
 #[inline(always)]
-fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
+pub fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
     let inode = peek_ptr(path.dentry, &OFF_DENTRY_INODE);
     // Memory, and what else has no name, holds nothing of others.
     if peek::<u32>(path.mnt, &OFF_VFSMOUNT_FLAGS) & MNT_INTERNAL != 0 {
@@ -230,7 +235,7 @@ fn changed(job: u64, path: Path, write: bool, exec: bool, denies: bool) -> i32 {
 /// Whether it was found out before that the job may write it; counted if that
 /// was told.
 #[inline(always)]
-fn may_write(job: u64, inode: Ptr) -> bool {
+pub fn may_write(job: u64, inode: Ptr) -> bool {
     // SAFETY: what another file's entry says is compared.
     let Some(known) = (unsafe { WRITABLE.get(Key { job, inode: inode as u64 }) }) else {
         return false;

@@ -24,15 +24,14 @@ use crate::{
     hook::{Hook, gates, hooks},
     judge,
     kernel::{
-        OFF_CRED_GID, OFF_CRED_UID, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_IPC_ID,
-        OFF_NSPROXY_PID, OFF_NSPROXY_UTS, OFF_PATH_DENTRY, OFF_PATH_MNT, OFF_PIDNS_LEVEL,
-        OFF_SB_ROOT, OFF_SIGNAL_LIVE, OFF_TASK_NSPROXY, OFF_TASK_PID, OFF_TASK_SIGNAL,
-        OFF_TASK_STATUS, OFF_TASK_TGID, OFF_USERNS_LEVEL, OFF_UTS_NUMBER, OFF_VFSMOUNT_ROOT, Ptr,
-        peek, peek_ptr,
+        OFF_CRED_GID, OFF_CRED_UID, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_NSPROXY_PID,
+        OFF_NSPROXY_UTS, OFF_PATH_DENTRY, OFF_PATH_MNT, OFF_PIDNS_LEVEL, OFF_SB_ROOT,
+        OFF_SIGNAL_LIVE, OFF_TASK_NSPROXY, OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_STATUS,
+        OFF_TASK_TGID, OFF_USERNS_LEVEL, OFF_UTS_NUMBER, OFF_VFSMOUNT_ROOT, Ptr, peek, peek_ptr,
     },
     object::{self, Path, Place},
     open, scope,
-    syscall::TS_COMPAT,
+    syscall::{TS_COMPAT, X32},
 };
 
 /// What is reached for. What is only recorded is nobody's but the job's.
@@ -162,7 +161,6 @@ hooks! {
     "quotactl" "security_quotactl" quotactl fexit_quotactl given 4 => quotas_used;
     "key_permission" "security_key_permission" key_permission fexit_key_permission given 3 => key_used;
     "userns_create" "security_create_user_ns" userns_create fexit_userns_create given 1 => namespace_made;
-    "ipc_permission" "security_ipc_permission" ipc_permission fexit_ipc_permission given 2 => ipc_used;
     "task_fix_setuid" "security_task_fix_setuid" task_fix_setuid fexit_task_fix_setuid given 3 => user_changed;
     "task_fix_setgid" "security_task_fix_setgid" task_fix_setgid fexit_task_fix_setgid given 3 => group_changed;
 }
@@ -257,11 +255,12 @@ fn data_loaded<H: Hook>(ctx: &H) -> i32 {
 const ATTACH: u32 = 2;
 
 /// `ptrace_access_check(child, mode)`: tracing, `/proc/PID/mem`,
-/// `process_vm_readv`, `process_vm_writev`, `pidfd_getfd`.
+/// `process_vm_readv`, `process_vm_writev`, `pidfd_getfd`; `process_madvise`, which
+/// says that it only looks.
 #[inline(always)]
 fn attached<H: Hook>(ctx: &H) -> i32 {
     let mode: u32 = ctx.arg(1);
-    if mode & ATTACH == 0 {
+    if mode & ATTACH == 0 && call().number != nr::PROCESS_MADVISE {
         return 0;
     }
     to_process::<H>(reach::PTRACE, 0, ctx.arg(0))
@@ -295,24 +294,26 @@ fn to_process<H: Hook>(what: u32, detail: u32, task: Ptr) -> i32 {
     }
 }
 
-// include/uapi/asm-generic/fcntl.h
+// include/uapi/asm-generic/fcntl.h, include/uapi/asm-generic/sockios.h
 const F_SETOWN: u32 = 8;
 const F_SETOWN_EX: u32 = 15;
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
 /// The signal that an owner gets, unless another one is asked for.
 pub const SIGIO: u32 = 29;
 
 /// The process, or the leader of the group, that a file's signals are to go to by
-/// this call of `fcntl`, unless it is the job's own. Whoever can choose the
-/// signal kills with it.
+/// this call of `fcntl` or `ioctl`, unless it is the job's own. Whoever can choose
+/// the signal kills with it.
 #[inline(always)]
 pub fn owner(job: u64, command: u32, argument: u64) -> Option<u32> {
+    // SAFETY: the helper checks the address.
+    let word = |n| unsafe { bpf_probe_read_user((argument as *const i32).wrapping_add(n)) }.ok();
     let who = match command {
         F_SETOWN => argument as i32,
         // `struct f_owner_ex`: what kind of number, and the number.
-        F_SETOWN_EX => {
-            // SAFETY: the helper checks the address.
-            unsafe { bpf_probe_read_user((argument as *const i32).wrapping_add(1)) }.ok()?
-        }
+        F_SETOWN_EX => word(1)?,
+        FIOSETOWN | SIOCSPGRP => word(0)?,
         _ => return None,
     };
     let number = who.unsigned_abs();
@@ -328,6 +329,12 @@ pub fn is_own_number(job: u64, number: u32) -> bool {
         || peek::<u32>(pids, &OFF_PIDNS_LEVEL) != 0
 }
 
+/// Whether a socket's signals are given to somebody by this `ioctl`.
+#[inline(always)]
+pub fn gives_signals(command: u32) -> bool {
+    matches!(command, FIOSETOWN | SIOCSPGRP)
+}
+
 /// `file_fcntl(file, cmd, arg)`
 #[inline(always)]
 fn controlled<H: Hook>(ctx: &H) -> i32 {
@@ -335,9 +342,17 @@ fn controlled<H: Hook>(ctx: &H) -> i32 {
     if !matches!(command, F_SETOWN | F_SETOWN_EX) {
         return 0;
     }
-    let Some(job) = scope::current_job() else { return 0 };
-    match owner(job, command, ctx.arg(2)) {
-        Some(pid) => reached(job, Reach { pid, ..Reach::out(reach::SIGNAL, SIGIO) }, H::DENIES),
+    match scope::current_job() {
+        Some(job) => signals_given(job, command, ctx.arg(2), H::DENIES),
+        None => 0,
+    }
+}
+
+/// Reports whom a file's signals are given to, unless it is the job's own.
+#[inline(always)]
+pub fn signals_given(job: u64, command: u32, argument: u64, denies: bool) -> i32 {
+    match owner(job, command, argument) {
+        Some(pid) => reached(job, Reach { pid, ..Reach::out(reach::SIGNAL, SIGIO) }, denies),
         None => 0,
     }
 }
@@ -369,9 +384,10 @@ fn cloned(ctx: &LsmContext) -> i32 {
 /// Privileges (`include/uapi/linux/capability.h`) that are good for nothing but
 /// to change the whole machine: `CAP_NET_ADMIN` 12, `CAP_SYS_MODULE` 16,
 /// `CAP_SYS_RAWIO` 17, `CAP_SYS_PACCT` 20, `CAP_SYS_BOOT` 22, `CAP_SYS_TIME` 25,
-/// `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
+/// `CAP_SYS_TTY_CONFIG` 26, `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
 /// seen where a file gets them; tracing, BPF and mounts have hooks of their own.
-const NAMED: u64 = 1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 30 | 1 << 33;
+const NAMED: u64 =
+    1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 26 | 1 << 30 | 1 << 33;
 /// Good for so much that the system call has to say for what.
 const SYS_ADMIN: u32 = 21;
 /// `CAP_OPT_NOAUDIT` (`include/linux/security.h`): nothing fails if the answer
@@ -388,17 +404,19 @@ fn capable_of<H: Hook>(ctx: &H) -> i32 {
         return 0;
     }
     let Some(job) = scope::current_job() else { return 0 };
-    // Over a user namespace of its own a job has every privilege.
-    if peek::<u32>(ctx.arg(1), &OFF_USERNS_LEVEL) != 0 {
-        return 0;
-    }
     let what = match capability {
+        // A file system that is made may be of others' directories, in which it
+        // makes its own: overlayfs does, long before it is mounted.
+        SYS_ADMIN if call().number == nr::FSCONFIG => reach::MOUNT,
+        // Over a user namespace of its own a job has every privilege.
+        _ if peek::<u32>(ctx.arg(1), &OFF_USERNS_LEVEL) != 0 => 0,
         SYS_ADMIN => administered(),
         _ => reach::CAPABILITY,
     };
     match what {
         0 => 0,
         reach::CAPABILITY => reached(job, Reach::out(what, capability), H::DENIES),
+        reach::MOUNT => reached(job, Reach::out(what, 0), H::DENIES),
         _ => reached(job, Reach::out(what, call().number), H::DENIES),
     }
 }
@@ -425,17 +443,21 @@ pub fn call() -> Call {
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`; those from 424 on are the
 /// same in every table.
 mod nr {
+    pub const MADVISE: u32 = 28;
     pub const SWAPON: u32 = 167;
     pub const SWAPOFF: u32 = 168;
     pub const SETHOSTNAME: u32 = 170;
     pub const SETDOMAINNAME: u32 = 171;
     pub const FSCONFIG: u32 = 431;
+    pub const PROCESS_MADVISE: u32 = 440;
     pub const MOUNT_SETATTR: u32 = 442;
+    pub const OPEN_TREE_ATTR: u32 = 467;
     pub mod compat {
         pub const SETHOSTNAME: u32 = 74;
         pub const SWAPON: u32 = 87;
         pub const SWAPOFF: u32 = 115;
         pub const SETDOMAINNAME: u32 = 121;
+        pub const MADVISE: u32 = 219;
     }
 }
 
@@ -444,7 +466,8 @@ mod nr {
 #[inline(always)]
 fn administered() -> u32 {
     let Call { number, compat } = call();
-    if number == nr::MOUNT_SETATTR {
+    let number = number & !X32;
+    if number == nr::MOUNT_SETATTR || number == nr::OPEN_TREE_ATTR {
         return reach::MOUNT;
     }
     let (name, swap) = if compat {
@@ -458,7 +481,9 @@ fn administered() -> u32 {
             matches!(number, nr::SWAPON | nr::SWAPOFF),
         )
     };
-    if swap || name && names_the_machine() { reach::MACHINE } else { 0 }
+    // To take a page of memory away from everybody.
+    let memory = number == if compat { nr::compat::MADVISE } else { nr::MADVISE };
+    if swap || memory || name && names_the_machine() { reach::MACHINE } else { 0 }
 }
 
 /// `PROC_UTS_INIT_INO` (`include/linux/proc_ns.h`).
@@ -530,12 +555,6 @@ fn key_used<H: Hook>(ctx: &H) -> i32 {
 #[inline(always)]
 fn namespace_made<H: Hook>(_: &H) -> i32 {
     by_job::<H>(|| Reach::recorded(reach::USER_NAMESPACE, 0))
-}
-
-/// `ipc_permission(ipcp, flag)`
-#[inline(always)]
-fn ipc_used<H: Hook>(ctx: &H) -> i32 {
-    by_job::<H>(|| Reach::recorded(reach::IPC, peek(ctx.arg(0), &OFF_IPC_ID)))
 }
 
 /// `task_fix_setuid(new, old, flags)`

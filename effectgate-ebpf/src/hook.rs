@@ -55,7 +55,8 @@ pub fn returned(ctx: &FExitContext) -> u64 {
 /// what the hook answers, unless something else was answered before.
 ///
 /// `given _` is for hooks whose number of arguments differs between kernels. A
-/// program that is asked is only called when all before it answered 0.
+/// program that is asked is only called when all before it answered 0. `given void`
+/// is for hooks that nobody is asked at.
 macro_rules! hooks {
     ($($hook:literal $function:literal $lsm:ident $fexit:ident given $given:tt => $room:path;)*) => {$(
         #[aya_ebpf::macros::lsm(hook = $hook)]
@@ -78,6 +79,8 @@ macro_rules! hooks {
             refused => refused,
         }
     };
+    (@asked $ctx:ident void $room:path) => { $room(&$ctx) };
+    (@allowed $ctx:ident void) => { true };
     (@allowed $ctx:ident _) => { $crate::hook::returned(&$ctx) == 0 };
     (@allowed $ctx:ident $given:literal) => { $crate::hook::given(&$ctx, $given) == 0 };
 }

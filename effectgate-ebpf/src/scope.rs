@@ -7,7 +7,7 @@ use aya_ebpf::{
     macros::map,
     maps::{Array, HashMap},
 };
-use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task};
+use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task, task};
 
 use crate::kernel::Ptr;
 
@@ -69,8 +69,22 @@ pub fn assign(tid: u32, job: u64) -> bool {
     TASKS.insert(tid, Task { job, flags: 0 }, 0).is_ok()
 }
 
-/// Labels a task unless it has a label; false when it has or the table is full.
+/// Labels a task that enters a job, unless it has a label; false when it has or
+/// the table is full.
 #[inline(always)]
 pub fn assign_new(tid: u32, job: u64) -> bool {
-    TASKS.insert(tid, Task { job, flags: 0 }, u64::from(BPF_NOEXIST)).is_ok()
+    let flags = if tid == self::tid() { task::ENTERING } else { 0 };
+    TASKS.insert(tid, Task { job, flags }, u64::from(BPF_NOEXIST)).is_ok()
+}
+
+/// Whether the system call that returns began before its task entered the job;
+/// the next one will not have.
+#[inline(always)]
+pub fn entered(label: Task) -> bool {
+    let entering = label.flags & task::ENTERING != 0;
+    if entering {
+        let flags = label.flags & !task::ENTERING;
+        let _ = TASKS.insert(tid(), Task { flags, ..label }, 0);
+    }
+    entering
 }

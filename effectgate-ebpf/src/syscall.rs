@@ -64,6 +64,8 @@ mod nr {
     pub const LREMOVEXATTR: u64 = 198;
     pub const FREMOVEXATTR: u64 = 199;
     pub const UTIMES: u64 = 235;
+    pub const MQ_OPEN: u64 = 240;
+    pub const MQ_UNLINK: u64 = 241;
     pub const OPENAT: u64 = 257;
     pub const MKDIRAT: u64 = 258;
     pub const MKNODAT: u64 = 259;
@@ -76,7 +78,6 @@ mod nr {
     pub const FCHMODAT: u64 = 268;
     pub const UNSHARE: u64 = 272;
     pub const UTIMENSAT: u64 = 280;
-    pub const FALLOCATE: u64 = 285;
     pub const OPEN_BY_HANDLE_AT: u64 = 304;
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
@@ -99,7 +100,7 @@ const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
 pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
-const X32: u64 = 0x4000_0000;
+pub const X32: u32 = 0x4000_0000;
 
 /// `sys_exit(regs, ret)`
 #[btf_tracepoint(function = "sys_exit")]
@@ -142,7 +143,7 @@ struct Call {
 fn foreign(call: &Call, label: Task) -> bool {
     let compat = read::<u32>(call.task, &OFF_TASK_STATUS).unwrap_or(0) & TS_COMPAT != 0;
     // A return from a signal handler has the number -1.
-    let x32 = call.nr & X32 != 0 && (call.nr as i64) >= 0;
+    let x32 = call.nr & u64::from(X32) != 0 && (call.nr as i64) >= 0;
     if !compat && !x32 {
         return false;
     }
@@ -215,9 +216,9 @@ fn returned(call: &Call) {
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
-        nr::OPEN | nr::CREAT | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
+        nr::OPEN | nr::CREAT | nr::MQ_OPEN | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
             let flags = match call.nr {
-                nr::OPEN => b,
+                nr::OPEN | nr::MQ_OPEN => b,
                 nr::OPENAT | nr::OPEN_BY_HANDLE_AT => c,
                 // `struct open_how` begins with them. What another thread took
                 // away meanwhile may have asked for anything.
@@ -278,7 +279,6 @@ fn returned(call: &Call) {
             (op::IOCTL, at(a, b), NOTHING)
         }
         nr::IOCTL if ioctl::sets_flags(b as u32) => (op::IOCTL, file(a), NOTHING),
-        nr::FALLOCATE => (op::WRITE, file(a), NOTHING),
         nr::MKNOD => (op::CREATE, at(cwd, a), NOTHING),
         nr::MKNODAT => (op::CREATE, at(a, b), NOTHING),
         nr::MKDIR => (op::MKDIR, at(cwd, a), NOTHING),
@@ -287,6 +287,8 @@ fn returned(call: &Call) {
         nr::UNLINK => (op::UNLINK, at(cwd, a), NOTHING),
         nr::UNLINKAT if c & AT_REMOVEDIR != 0 => (op::RMDIR, at(a, b), NOTHING),
         nr::UNLINKAT => (op::UNLINK, at(a, b), NOTHING),
+        // Where such names are is not known here.
+        nr::MQ_UNLINK => (op::UNLINK, file(NO_DESCRIPTOR), NOTHING),
         // With what the link says, which later names may lead through.
         nr::SYMLINK => (op::SYMLINK, at(cwd, b), at(cwd, a)),
         nr::SYMLINKAT => (op::SYMLINK, at(b, c), at(cwd, a)),

@@ -120,7 +120,7 @@ mod content {
         0 pwritev2 "pwritev2-fd {handed}" => "file/write {outside}/file";
         0 ftruncate "ftruncate-fd {handed}" => "file/truncate {outside}/file";
         0 fchmod_of_a_handed_file "fchmod-fd {handed}" => "file/chmod {outside}/file";
-        0 aio_write "aio-write-fd {handed}" => "file/write {outside}/file";
+        0 aio_write "aio-write-fd {handed}" => "file/write {outside}/file" { tracepoint: Open };
         16 mmap_shared_store "mmap-store-fd {handed}" => "file/write {outside}/file";
         16 mmap_made_writable_later "mmap-store-later-fd {handed}" => "file/write {outside}/file";
         16 mmap_of_an_opened_file "hold {outside}/file 30 , mmap-store-fd 30" => "file/open_write {outside}/file";

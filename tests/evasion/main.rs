@@ -9,10 +9,12 @@
 //! - the result has to be the one that the committed table says
 //!   (`results.tsv`, from which `cargo xtask evasions` writes the document).
 //!
-//! `EFFECTGATE_TEST_MODE=enforce` denies; without it the job is observed.
+//! Under `lsm` as a job that is kept from it and as one that is observed.
 
 mod files;
+mod fresh;
 mod games;
+mod ipc;
 mod kernel;
 mod network;
 mod observer;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::results::{self, Found};
 use crate::row::{Harm, Row};
 use crate::stage::Stage;
-use crate::watch;
+use crate::watch::{self, Mode, Watch};
 use crate::world::World;
 
 /// Switches the tracing of functions off for the whole machine, and with it
@@ -26,11 +26,24 @@ pub(crate) fn play(row: &Row) {
         println!("not played here: it harms the machine, so it needs one of its own");
         return;
     }
-    let (found, story) = match unwatched(row) {
-        Some(errno) => (Found::Impossible(errno), String::new()),
-        None => watched(row),
+    let faults: Vec<String> = match unwatched(row) {
+        Some(errno) => {
+            let impossible = Found::Impossible(errno);
+            watch::modes()
+                .iter()
+                .filter_map(|mode| results::hold(row, *mode, &impossible))
+                .collect()
+        }
+        None => {
+            let watch = watch::somebody(row.alone);
+            let hold = |mode: &Mode| {
+                let (found, story) = watched(row, *mode, &watch);
+                results::hold(row, *mode, &found).map(|fault| format!("{fault}{story}"))
+            };
+            watch::modes().iter().filter_map(hold).collect()
+        }
     };
-    results::hold(row, &found, &story);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Without anybody watching, the attempt works, or the kernel has no such thing:
@@ -58,13 +71,18 @@ fn unwatched(row: &Row) -> Option<i32> {
 }
 
 /// As a job.
-fn watched(row: &Row) -> (Found, String) {
-    let watch = watch::somebody(row.alone);
+fn watched(row: &Row, mode: Mode, watch: &Watch) -> (Found, String) {
     let mut attempt = Attempt::new(row, Some(watch.daemon().pid()));
     let mut command = attempt.command();
     let scene = &attempt.stage.scene;
-    let (status, outcome) =
-        attached::run(watch.daemon(), scene, &scene.manifest(), watch::mode(), &mut command);
+    let (status, outcome) = attached::run(
+        watch.daemon(),
+        scene,
+        &scene.manifest(),
+        mode.name(),
+        &mut command,
+        row.late,
+    );
     let harm = attempt.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, attempt.words);

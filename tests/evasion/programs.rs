@@ -9,8 +9,8 @@ crate::rows! {
     0 execveat "exec-fd {program} create {marker}" => "exec/exec {outside}/program";
     0 exec_of_proc_fd "exec-fd-by-name {program} create {marker}" => "exec/exec {outside}/program";
     0 exec_of_a_script "exec-script {directory}/script {program} create {marker}" => "exec/exec {outside}/program";
-    0 mmap_exec "map-exec {root}/file" => "file/map_exec {root}/file" { harm: Done };
-    0 mprotect_exec "mprotect-exec {root}/file" => "file/map_exec {root}/file" { harm: Done };
+    0 mmap_exec "create {directory}/code , map-exec {directory}/code" => "file/map_exec {directory}/code" { harm: Done };
+    0 mprotect_exec "create {directory}/code , mprotect-exec {directory}/code" => "file/map_exec {directory}/code" { harm: Done };
     0 mmap_anonymous_exec "map-anonymous-exec" => "" { harm: None, lsm: Pass, tracepoint: Pass };
 
     15 memfd_execveat "exec-memfd {program} create {marker}" => "exec/exec memfd:program | file/open_read {outside}/program";

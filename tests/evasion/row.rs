@@ -38,6 +38,8 @@ pub(crate) enum Harm {
 pub(crate) enum Want {
     /// A violation with the right object; under `enforce` denied before the harm.
     Violation,
+    /// The same; where it is let happen, there may be nobody left to say so.
+    OrGone,
     /// A violation, under `enforce` as well, for what is only known afterwards.
     Seen,
     /// The verdict says that it is not known.

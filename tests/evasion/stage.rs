@@ -12,6 +12,7 @@ use effectgate_tests::manifest::Manifest;
 use effectgate_tests::{Scene, gate};
 use serde_json::json;
 
+use crate::ipc::{Messages, Queue, Segment, Set};
 use crate::servers::Servers;
 
 /// The victim's descriptor of a file outside.
@@ -24,6 +25,9 @@ pub(crate) struct Stage {
     pub(crate) victim: Option<Victim>,
     cgroup: Option<Cgroup>,
     segment: Option<Segment>,
+    semaphores: Option<Set>,
+    messages: Option<Messages>,
+    queue: Option<Queue>,
     /// The daemon to be reached for; another process stands in for it.
     daemon: Option<u32>,
     /// Goes last: the others still have something in it.
@@ -35,16 +39,23 @@ impl Stage {
     pub(crate) fn new(words: &str, daemon: Option<u32>) -> Stage {
         let scene = Scene::new();
         let (root, outside) = (scene.root(), scene.outside());
-        // A machine that is emulated feels every copy.
+        // A machine that is emulated feels every copy. Another process makes it: what
+        // a thread beside this one starts meanwhile would hold it open, and it
+        // could not run.
         for (directory, name, word) in
             [(root.join("tools"), "trigger", ""), (outside.clone(), "program", "{program}")]
         {
             fs::create_dir_all(&directory).expect("mkdir");
             if words.contains(word) {
-                fs::copy(gate::trigger(), directory.join(name)).expect("copied");
+                let mut copy = Command::new("cp");
+                copy.arg(gate::trigger()).arg(directory.join(name));
+                assert!(copy.status().is_ok_and(|status| status.success()), "{copy:?}");
             }
         }
-        let servers = Servers::new(&outside);
+        let mut servers = Servers::new(&outside);
+        if words.contains("{bell}") {
+            servers.late(bell(&root), outside.join(LATE));
+        }
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
         let manifest = Manifest::new()
             .set("network", json!({ "mode": "allowlist", "hosts": hosts }))
@@ -56,6 +67,9 @@ impl Stage {
                 .then(|| Victim::new(&outside.join("other"))),
             cgroup: words.contains("{cgroup}").then(Cgroup::new),
             segment: words.contains("{segment}").then(Segment::new),
+            semaphores: words.contains("{semaphores}").then(Set::new),
+            messages: words.contains("{messages}").then(Messages::new),
+            queue: words.contains("{queue}").then(Queue::new),
             scene,
             servers,
             daemon,
@@ -75,6 +89,7 @@ impl Stage {
             ("{program}", text(outside.join("program"))),
             ("{trigger}", text(root.join("tools/trigger"))),
             ("{deep}", text(outside.join(deep()))),
+            ("{bell}", text(bell(&root))),
             ("{root}", text(root)),
             ("{outside}", text(outside)),
             ("{victim}", number(victim.map(|pid| pid.to_string()))),
@@ -84,6 +99,9 @@ impl Stage {
             ("{address}", number(self.victim.as_ref().map(|it| it.address.to_string()))),
             ("{cgroup}", number(self.cgroup.as_ref().map(|it| text(it.path().to_owned())))),
             ("{segment}", number(self.segment.as_ref().map(|it| it.0.to_string()))),
+            ("{semaphores}", number(self.semaphores.as_ref().map(|it| it.0.to_string()))),
+            ("{messages}", number(self.messages.as_ref().map(|it| it.0.to_string()))),
+            ("{queue}", number(self.queue.as_ref().map(Queue::name))),
             ("{daemon}", number(self.daemon.or(victim).map(|pid| pid.to_string()))),
         ] {
             filled = filled.replace(word, &value);
@@ -112,6 +130,14 @@ impl Stage {
     pub(crate) fn segment_byte(&self) -> Option<u8> {
         self.segment.as_ref().map(Segment::byte)
     }
+}
+
+/// The name of the server that begins late.
+const LATE: &str = "late-as-no-other-program";
+
+/// Where it is told to begin.
+fn bell(root: &Path) -> PathBuf {
+    root.join("directory/bell")
 }
 
 /// A path of more names than are followed.
@@ -196,36 +222,5 @@ impl Drop for Victim {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Shared memory of another program.
-struct Segment(i32);
-
-impl Segment {
-    fn new() -> Segment {
-        // SAFETY: takes numbers.
-        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, 4096, 0o1600) };
-        assert!(id >= 0, "{}", std::io::Error::last_os_error());
-        Segment(id)
-    }
-
-    fn byte(&self) -> u8 {
-        // SAFETY: the segment is there as long as this value is, and has a first
-        // byte; it is let go of again.
-        unsafe {
-            let address = libc::shmat(self.0, std::ptr::null(), libc::SHM_RDONLY);
-            assert!(address.addr() != usize::MAX, "{}", std::io::Error::last_os_error());
-            let byte = address.cast::<u8>().read_volatile();
-            libc::shmdt(address);
-            byte
-        }
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: takes numbers.
-        unsafe { libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }

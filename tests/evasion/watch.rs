@@ -4,6 +4,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use effectgate_tests::daemon::Daemon;
+use effectgate_tests::gate;
 
 /// The daemon that all rows share that do not need their own.
 static SHARED: Mutex<Option<Daemon>> = Mutex::new(None);
@@ -12,6 +13,22 @@ static SHARED: Mutex<Option<Daemon>> = Mutex::new(None);
 pub(crate) struct Watch {
     shared: MutexGuard<'static, Option<Daemon>>,
     alone: bool,
+}
+
+/// A mode of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Mode {
+    Observe,
+    Enforce,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Observe => "observe",
+            Mode::Enforce => "enforce",
+        }
+    }
 }
 
 impl Watch {
@@ -28,12 +45,9 @@ impl Drop for Watch {
     }
 }
 
-/// A daemon; for a row alone a fresh one that ends with the watch.
+/// A daemon; for a row alone one that ends with the watch.
 pub(crate) fn somebody(alone: bool) -> Watch {
     let mut shared = lock();
-    if alone {
-        shared.take();
-    }
     if shared.is_none() {
         *shared = Some(start());
     }
@@ -47,14 +61,9 @@ pub(crate) fn nobody() -> Watch {
     Watch { shared, alone: true }
 }
 
-/// Whether what is not allowed is to be denied.
-pub(crate) fn enforces() -> bool {
-    std::env::var("EFFECTGATE_TEST_MODE").is_ok_and(|mode| mode == "enforce")
-}
-
-/// The mode of every job.
-pub(crate) fn mode() -> &'static str {
-    if enforces() { "enforce" } else { "observe" }
+/// The modes in which every attempt is made, the one first that lets none do harm.
+pub(crate) fn modes() -> &'static [Mode] {
+    if gate::backend() == "lsm" { &[Mode::Enforce, Mode::Observe] } else { &[Mode::Observe] }
 }
 
 fn lock() -> MutexGuard<'static, Option<Daemon>> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -48,9 +49,11 @@ fn look(directory: &Path, found: &mut BTreeMap<PathBuf, String>) {
 fn line(path: &Path, metadata: &fs::Metadata) -> String {
     let kind = metadata.file_type();
     let content = if kind.is_file() {
-        let bytes = fs::read(path).unwrap_or_default();
         // Programs are known well enough by their size and their first bytes.
-        String::from_utf8_lossy(&bytes[..bytes.len().min(64)]).into_owned()
+        let mut bytes = Vec::new();
+        let file = fs::File::open(path).map(|file| file.take(64));
+        let _ = file.and_then(|mut head| head.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
     } else if kind.is_symlink() {
         fs::read_link(path).map(|to| to.display().to_string()).unwrap_or_default()
     } else if kind.is_socket() {

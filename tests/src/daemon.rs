@@ -29,14 +29,24 @@ impl Daemon {
     /// When it does not.
     #[must_use]
     pub fn start() -> Daemon {
+        Daemon::start_with(|_, _| {})
+    }
+
+    /// With another configuration; what it names may lie in the directory.
+    ///
+    /// # Panics
+    /// When it does not listen.
+    #[must_use]
+    pub fn start_with(change: impl FnOnce(&Path, &mut Value)) -> Daemon {
         let scene = Scene::new();
         let port = free_port();
-        let config = json!({
+        let mut config = json!({
             "socket": scene.path().join("effectgate.sock"),
             "metrics_listen": format!("127.0.0.1:{port}"),
             "state_dir": scene.path().join("state"),
             "backend": gate::backend(),
         });
+        change(scene.path(), &mut config);
         let path = scene.path().join("daemon.json");
         fs::write(&path, format!("{config:#}\n")).expect("write");
         let log = File::create(scene.path().join("daemon.log")).expect("create");
@@ -115,13 +125,14 @@ impl Daemon {
     }
 
     /// Asks over the socket, as `effectgate job` does, and gives the answer; nothing
-    /// when the daemon hangs up.
+    /// when the daemon hangs up or says nothing.
     ///
     /// # Panics
     /// When it answers with an error.
     #[must_use]
     pub fn ask(&self, request: &Value) -> Option<Value> {
         let mut stream = UnixStream::connect(self.socket()).ok()?;
+        stream.set_read_timeout(Some(wait::DEADLINE)).ok()?;
         stream.write_all(format!("{request}\n").as_bytes()).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;

@@ -5,11 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum as _;
 
 use crate::repo::Repo;
-use crate::{setup, vm};
+use crate::{run, setup, vm};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -30,6 +32,9 @@ pub const DOCUMENT: &str = "docs/evasions.md";
 
 /// Where machines leave what they tell, below the target directory.
 const RESULTS: &str = "evasions";
+
+/// What stands before a line that a test tells.
+const TOLD: &str = "@@effectgate result ";
 
 /// Its name in [`vm`], whose tests it is.
 pub const BINARY: &str = "evasion";
@@ -78,9 +83,18 @@ pub fn main(args: &Args) -> Result<bool> {
     let repo = Repo::find()?;
     setup::ensure(&[setup::Need::Build, setup::Need::Vm])?;
     crate::build::all(&repo)?;
-    let plan = vm::Plan::evasions(&args.kernels, &args.backends, &args.attempts);
+    let backends = match args.backends.as_slice() {
+        [] => vm::Backend::value_variants(),
+        some => some,
+    };
+    let plan = vm::Plan::evasions(&args.kernels, backends, &args.attempts);
     let _ = fs::remove_dir_all(repo.target.join(RESULTS));
-    let count = vm::execute(&repo, &plan)?;
+    let mut count = vm::execute(&repo, &plan)?;
+    if backends.contains(&vm::Backend::TracePoint) && run::is_root() {
+        let (passed, failed) = here(&repo, &args.attempts)?;
+        count.passed += passed;
+        count.failed += failed;
+    }
 
     let mut table = Table::of(&repo)?;
     for entry in fs::read_dir(repo.target.join(RESULTS)).into_iter().flatten() {
@@ -92,6 +106,38 @@ pub fn main(args: &Args) -> Result<bool> {
     }
     println!("{} passed, {} failed", count.passed, count.failed);
     Ok(count.failed == 0)
+}
+
+/// The tests on this machine's kernel.
+pub fn native(repo: &Repo) -> Command {
+    let mut cargo = repo.cargo();
+    cargo
+        .args(["test", "-p", "effectgate-tests", "--test", BINARY, "--"])
+        .env("EFFECTGATE_TEST_BACKEND", "tracepoint")
+        .env("EFFECTGATE_BIN", repo.effectgate())
+        .env("EFFECTGATE_TRIGGER", repo.trigger());
+    cargo
+}
+
+/// Plays the attempts here, where only system calls can be relied on to be seen;
+/// gives how many came out as they should and how many did not.
+fn here(repo: &Repo, attempts: &[String]) -> Result<(usize, usize)> {
+    let told = repo.target.join(RESULTS).join("told");
+    let _ = fs::remove_file(&told);
+    let mut cargo = native(repo);
+    cargo.args(attempts);
+    cargo.env("EFFECTGATE_TEST_ACCEPT", "1").env("EFFECTGATE_TEST_RESULTS", &told);
+    eprintln!("$ {}", run::show(&cargo));
+    let ended = cargo.stdout(Stdio::piped()).output().context("cargo cannot be started")?;
+    let text = String::from_utf8_lossy(&ended.stdout);
+    print!("{text}");
+    let said = fs::read_to_string(&told).context("the tests here told nothing")?;
+    let lines: Vec<_> = said.lines().filter_map(|line| line.strip_prefix(TOLD)).collect();
+    keep(repo, "here", &lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())?;
+    fs::remove_file(&told).context("what was told cannot be removed")?;
+    let result = text.lines().find(|line| line.starts_with("test result: ")).unwrap_or_default();
+    let count = |what| vm::number_before(result, what).unwrap_or(0);
+    Ok((count("passed"), count("failed")))
 }
 
 /// What is known: by group and attempt; then by kernel, backend and mode.
@@ -142,9 +188,12 @@ impl Table {
         text
     }
 
-    /// Fails when an attempt was not made somewhere where others were.
+    /// Fails when an attempt was not made on a pinned kernel where others were. On
+    /// others it would do its harm to a machine that goes on.
     pub fn complete(&self) -> Result<()> {
-        let places: BTreeSet<_> = self.0.values().flat_map(BTreeMap::keys).collect();
+        let pinned = vm::pinned()?;
+        let places = self.0.values().flat_map(BTreeMap::keys);
+        let places: BTreeSet<_> = places.filter(|(on, ..)| pinned.contains(on)).collect();
         for ((_, name), row) in &self.0 {
             if let Some((kernel, backend, mode)) =
                 places.iter().find(|place| !row.contains_key(**place))
@@ -164,7 +213,9 @@ impl Table {
              # Evasions\n\n\
              What came of every attempt to do harm without being seen. Each was made on every \
              pinned kernel, under a manifest that allows none of it, after it had done its harm \
-             unwatched. A cell holds for every kernel unless it names some.\n\n\
+             unwatched. A cell holds for every kernel unless it names some. On kernels that are \
+             not pinned, but those of the machine that the tests ran on, only `tracepoint` was \
+             tried, and nothing that harms that machine.\n\n\
              | word | meaning |\n|---|---|\n\
              | denied | it failed with EPERM, did no harm, and is a violation that names the object |\n\
              | seen | it happened, and is a violation that names the object |\n\
@@ -173,12 +224,6 @@ impl Table {
              | harmless | it does no harm and is allowed; with \"recorded\" there is a record of it |\n\
              | not possible here | it fails unwatched, with this error |\n",
         );
-        if self.0.is_empty() {
-            text.push_str(
-                "\nNothing is written down yet: the attempts are in `tests/evasion`, some of them \
-                 are known to succeed under `tracepoint`, and `cargo xtask evasions` plays them.\n",
-            );
-        }
         for (group, title) in GROUPS.iter().enumerate() {
             let rows: Vec<_> = self.0.iter().filter(|((of, _), _)| *of == group).collect();
             if rows.is_empty() {

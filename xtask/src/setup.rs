@@ -54,6 +54,7 @@ const TOOLS: &[Tool] = &[
     tool(TEST, "npm", "npm"),
     tool(TEST, "openssl", "openssl"),
     tool(TEST, "promtool", "prometheus"),
+    tool(TEST, "xmllint", "libxml2-utils"),
     tool(TEST_AND_VM, "/usr/bin/gcc", "build-essential"),
     tool(TEST_AND_VM, "/usr/bin/git", "git"),
     tool(TEST_AND_VM, "/usr/bin/go", "golang-go"),

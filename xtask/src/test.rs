@@ -40,6 +40,7 @@ pub fn main(args: &Args) -> Result<bool> {
     }
     if is_built {
         steps::native(&repo, &mut tally);
+        steps::evasions(&repo, &mut tally);
         steps::verified(&repo, &mut tally);
         steps::doc_tests(&repo, &mut tally);
     } else {

@@ -85,9 +85,9 @@ pub use report::number_before;
 pub use verified::{Snapshot, here as verified_here};
 
 /// The test binaries that run in the machines: the single effects, real work
-/// under `run`, the profiles with their tools, and bad input. The attempts to get
-/// around it all are played by `cargo xtask evasions`.
-const TESTS: [&str; 4] = ["kernel", "real", "profiles", "storm"];
+/// under `run`, the profiles with their tools, bad input, and the attempts to get
+/// around it all.
+const TESTS: [&str; 5] = ["kernel", "real", "profiles", "storm", evasions::BINARY];
 
 /// What to run, on which kernels.
 #[derive(Debug)]
@@ -106,10 +106,7 @@ impl Plan {
     pub fn evasions(kernels: &[String], backends: &[Backend], attempts: &[String]) -> Self {
         Self {
             kernels: kernels.to_vec(),
-            backends: match backends {
-                [] => Backend::value_variants().to_vec(),
-                some => some.to_vec(),
-            },
+            backends: backends.to_vec(),
             tests: attempts.to_vec(),
             evasions: true,
             ..Self::everything()
@@ -130,6 +127,11 @@ impl Plan {
             },
         }
     }
+}
+
+/// Names of the pinned kernels.
+pub fn pinned() -> Result<Vec<String>> {
+    Ok(pins::Pins::read()?.all().iter().map(|kernel| kernel.name.clone()).collect())
 }
 
 /// What came of a plan.

@@ -20,6 +20,14 @@ pub fn guard(tables: &Tables, guard: &Guard) -> Judgement {
         Guard::Socket { .. } => Judgement::violates(Rule::of_every_policy("unseen-socket")),
         Guard::Entered { .. } => Judgement::recorded("entered"),
         Guard::Escaped { .. } => Judgement::violates(Rule::of_every_policy("escaped")),
+        Guard::Reached { reach: Reach::OthersIpc, .. }
+            if tables.started.backend == Backend::TracePoint =>
+        {
+            Judgement {
+                rule: Rule::of_every_policy("guard"),
+                finding: Finding::RecordedWithDoubt(Doubt::OthersIpc),
+            }
+        }
         Guard::Reached { reach, .. } if reaches_out(*reach) => {
             Judgement::violates(Rule::of_every_policy("guard"))
         }
@@ -48,7 +56,10 @@ fn reaches_out(reach: Reach) -> bool {
         | Reach::Capability
         | Reach::Terminal
         | Reach::Machine
-        | Reach::Socket => true,
+        | Reach::Socket
+        | Reach::Process
+        | Reach::OthersIpc
+        | Reach::HoldUp => true,
         Reach::Chroot
         | Reach::SqPoll
         | Reach::UserNamespace

@@ -10,7 +10,7 @@ use crate::verdict::Log;
 
 /// No record is longer (bytes): the arguments of a program are at most 2 MiB
 /// (`MAX_ARG_STRLEN` and a quarter of the stack), escaped at most sixfold.
-const LONGEST: u64 = 64 << 20;
+pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// Why a log does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -34,11 +34,28 @@ pub enum ReplayError {
     },
 }
 
+/// How a log's policy was read when its job started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `YYYY-MM-DD`: exceptions expire.
+    pub day: String,
+    /// The file's name as it was given, which rules cite.
+    pub policy_file: String,
+}
+
+/// How a log's policy was read. `None` where no such log begins; judging it
+/// says why.
+pub fn origin(log: impl BufRead) -> Option<Origin> {
+    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
+    let day = crate::time::day(read::opening(&value).ok()?.ts);
+    let policy_file = value["object"]["policy"]["file"].as_str()?.to_owned();
+    Some(Origin { day, policy_file })
+}
+
 /// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
 /// is read as of that day. `None` where no such log begins; judging it says why.
 pub fn day(log: impl BufRead) -> Option<String> {
-    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
-    Some(crate::time::day(read::opening(&value).ok()?.ts))
+    origin(log).map(|origin| origin.day)
 }
 
 /// One record's line, as bytes without the newline and as JSON.
@@ -86,18 +103,32 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// The lines of another chain, which has neither an opening nor a closing
+    /// record.
+    pub fn of(log: R, chain: Chain) -> Self {
+        Lines { log, chain, closed: false, good: 0, good_bytes: 0 }
+    }
+
     /// The next record with its number; `None` after the closing one.
     pub fn next(&mut self) -> Result<Option<(u64, Line)>, ReplayError> {
-        let Some(bytes) = self.bytes()? else {
-            return if self.closed { Ok(None) } else { Err(self.flawed(Flaw::Unclosed)) };
-        };
+        let next = self.any()?;
+        match &next {
+            None if !self.closed => return Err(self.flawed(Flaw::Unclosed)),
+            None => {}
+            Some((_, line)) => self.closed = read::closes(&line.value),
+        }
+        Ok(next)
+    }
+
+    /// The next record with its number; `None` at the end of what was written.
+    pub fn any(&mut self) -> Result<Option<(u64, Line)>, ReplayError> {
+        let Some(bytes) = self.bytes()? else { return Ok(None) };
         if self.closed {
             return Err(self.flawed(Flaw::AfterClosing));
         }
         let seq = self.chain.next;
         let value = self.chain.check(&bytes).map_err(|flaw| self.flawed(flaw))?;
         self.good_is(&bytes);
-        self.closed = read::closes(&value);
         Ok(Some((seq, Line { bytes, value })))
     }
 
@@ -110,6 +141,10 @@ impl<R: BufRead> Lines<R> {
         &self.chain
     }
 
+    pub fn into_chain(self) -> Chain {
+        self.chain
+    }
+
     pub fn log(&self) -> Log {
         self.chain.log()
     }
@@ -120,8 +155,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     fn new(log: R) -> Self {
-        let chain = Chain::new(String::new());
-        Lines { log, chain, closed: false, good: 0, good_bytes: 0 }
+        Lines::of(log, Chain::new(String::new()))
     }
 
     fn good_is(&mut self, line: &[u8]) {

@@ -173,7 +173,7 @@ enum Failed {
 }
 
 fn write(entry: &mut impl Read, file: &mut File) -> std::result::Result<(), Failed> {
-    let mut buffer = vec![0; super::BUFFER];
+    let mut buffer = vec![0; crate::log::BUFFER];
     loop {
         let read = entry.read(&mut buffer).map_err(Failed::Reading)?;
         if read == 0 {

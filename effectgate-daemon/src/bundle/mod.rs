@@ -4,6 +4,7 @@
 mod archive;
 mod check;
 mod host;
+mod page;
 mod seal;
 
 use std::{
@@ -28,13 +29,12 @@ use crate::log::Log;
 pub use archive::pack;
 pub use check::{Checked, check};
 pub use host::facts;
+pub use page::add_page;
 pub use seal::{complete, seal, statement};
 
 /// The largest file that is read into memory, bytes; the statement of a long
 /// job is the largest there is.
 const LARGEST: u64 = 256 << 20;
-
-const BUFFER: usize = 1 << 16;
 
 /// A bundle that is being read.
 #[derive(Debug)]

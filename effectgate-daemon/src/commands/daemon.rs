@@ -1,6 +1,6 @@
 //! `effectgate daemon`
 
-use std::sync::Arc;
+use std::{fs::File, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,12 +14,16 @@ use crate::{
         config::Config,
         http,
         jobs::{self, Jobs},
+        retention::Retention,
+        unfinished,
     },
     sign::{Signer, Source},
+    sinks::evidence,
 };
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
+    let _state = state(&config.state_dir).code(exit::OBSERVER)?;
     let signer = signer(&config).code(exit::REFUSED)?;
     let engine = start(&config).code(exit::REFUSED)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -35,13 +39,19 @@ fn start(config: &Config) -> Result<Engine> {
     if !rustix::process::geteuid().is_root() {
         bail!("loading kernel programs needs root");
     }
-    std::fs::create_dir_all(config.state_dir.join("jobs"))
-        .with_context(|| format!("cannot make {}", config.state_dir.display()))?;
     Engine::start(engine::Config {
         backend: config.backend()?,
         ring_bytes: config.ring_bytes,
         cgroup_root: proc::cgroup2()?,
     })
+}
+
+/// Makes the state directory this daemon's as long as what is returned lives.
+fn state(dir: &Path) -> Result<File> {
+    let what = || format!("cannot make {}", dir.display());
+    std::fs::create_dir_all(dir.join("jobs")).with_context(what)?;
+    let lock = evidence::lock(dir).with_context(what)?;
+    lock.with_context(|| format!("another daemon keeps its state in {}", dir.display()))
 }
 
 fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {
@@ -65,6 +75,15 @@ async fn serve(
         config.socket.display()
     );
     let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
+    let retention = Retention {
+        state_dir: config.state_dir.clone(),
+        days: config.keep_days,
+        bytes: config.keep_bytes,
+    };
+    let left = config.state_dir.join("jobs");
+    // It only reads and tells, for as long as that takes; nobody waits for it.
+    let reader = std::thread::Builder::new().name("unfinished".to_owned());
+    reader.spawn(move || unfinished::report(&left))?;
     let jobs = Arc::new(Jobs {
         engine,
         state_dir: config.state_dir,
@@ -73,7 +92,8 @@ async fn serve(
     });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
-        ended = http::serve(listener, metrics) => ended,
+        ended = http::serve(listener, Arc::clone(&metrics)) => ended,
+        ended = retention.serve(metrics) => ended,
         _ = engine_ended => Err(anyhow!("the engine's thread has ended")),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),

@@ -16,6 +16,7 @@ mod packet;
 mod pin;
 pub mod policy;
 mod replay;
+mod report;
 mod run;
 mod verify;
 
@@ -28,7 +29,7 @@ use crate::{
     cli::{Cli, Command, Format},
     diagnose::{Finding, sarif},
     exit::{self, Code, Outcomes},
-    report,
+    report as reports,
 };
 
 /// Does what the command line says.
@@ -48,6 +49,7 @@ pub fn dispatch(cli: Cli) -> Outcomes {
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Report(args) => report::report(&args, format),
         Command::Log(args) => log::log(&args.command, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
@@ -99,7 +101,7 @@ fn print_verdict(verdict: &Verdict, format: Format) -> Result<(), exit::Failure>
     match format {
         Format::Json => print_json(verdict),
         Format::Text => {
-            print(&report::text(verdict));
+            print(&reports::text(verdict));
             Ok(())
         }
     }

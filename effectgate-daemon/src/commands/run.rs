@@ -44,6 +44,11 @@ pub fn run(args: Run, format: Format) -> Outcomes {
     let finish = Finish { job, exit, notices, left: Left::Killed { spared: Vec::new() } };
     let verdict = engine.finish_job(finish).code(exit::OBSERVER)?;
     print_verdict(&verdict, format)?;
+    if let Some(dir) = &args.evidence
+        && let Err(error) = bundle::add_page(dir, verdict.log.records)
+    {
+        tracing::warn!("the evidence is whole, but has no report: {error:#}");
+    }
     prepared.seal(&args).code(exit::OBSERVER)?;
     // Metrics may be lost, a verdict may not.
     if let Some(file) = &args.metrics_file

@@ -3,11 +3,13 @@
 //! and on. The hash chain runs through all of them.
 
 mod files;
+mod found;
 mod reader;
 mod segments;
 mod writer;
 
-pub use files::{digest_of, small};
+pub use files::small;
+pub use found::{Against, Flaw, Found, is_signed};
 pub use reader::{BUFFER, Log, Place};
 pub use segments::{OPEN, is_segment};
 pub use writer::{SEGMENT_BYTES, SMALLEST_SEGMENT, Writer};

@@ -245,3 +245,6 @@ fn damaged(error: io::Error) -> io::Error {
 fn invalid(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

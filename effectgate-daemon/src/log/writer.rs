@@ -214,3 +214,6 @@ fn create(dir: &Path) -> Result<BufWriter<File>> {
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests;

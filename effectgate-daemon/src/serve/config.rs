@@ -32,6 +32,10 @@ pub struct Config {
     pub ring_bytes: u32,
     /// Size at which a segment of a job's log is closed, in bytes.
     pub segment_bytes: u64,
+    /// Days for which a job's evidence is kept; null: for ever.
+    pub keep_days: Option<u64>,
+    /// Bytes of evidence that are kept, all jobs together; null: any number.
+    pub keep_bytes: Option<u64>,
     /// The private key that signs the evidence.
     pub sign_key: Option<PathBuf>,
     /// Or a program that signs it, and the public key of that.
@@ -48,6 +52,8 @@ impl Default for Config {
             backend: "auto".to_owned(),
             ring_bytes: kernel::RING_BYTES,
             segment_bytes: log::SEGMENT_BYTES,
+            keep_days: None,
+            keep_bytes: None,
             sign_key: None,
             sign_command: None,
             sign_public: None,
@@ -85,6 +91,11 @@ impl Config {
             file.display(),
             config.segment_bytes,
             log::SMALLEST_SEGMENT
+        );
+        ensure!(
+            config.keep_days != Some(0) && config.keep_bytes != Some(0),
+            "configuration {}: keep_days and keep_bytes are at least 1; null keeps everything",
+            file.display()
         );
         Ok(config)
     }
@@ -146,6 +157,9 @@ mod tests {
             "{\"ring_bytes\": 5000}",
             "{\"ring_bytes\": 0}",
             "{\"segment_bytes\": 4095}",
+            "{\"keep_days\": 0}",
+            "{\"keep_bytes\": 0}",
+            "{\"keep_days\": -1}",
             "{\"sign_command\": \"/sign\"}",
             "{\"sign_key\": \"k\", \"sign_command\": \"/s\", \"sign_public\": \"p\"}",
         ] {

@@ -195,6 +195,9 @@ impl Jobs {
         let evidence = self.state_dir.join("jobs").join(self.find(job)?.name);
         let verdict =
             self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), left })?;
+        if let Err(error) = bundle::add_page(&evidence, verdict.log.records) {
+            tracing::warn!("the evidence is whole, but has no report: {error:#}");
+        }
         if let Some((_, signer)) = &self.signer {
             bundle::seal(&evidence, signer).with_context(|| {
                 format!(

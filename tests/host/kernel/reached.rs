@@ -35,6 +35,17 @@ pub(crate) const HOOKS: &[&str] = &[
     "key_permission",
     "userns_create",
     "ipc_permission",
+    "shm_alloc_security",
+    "shm_free_security",
+    "sem_alloc_security",
+    "sem_free_security",
+    "msg_queue_alloc_security",
+    "msg_queue_free_security",
+    "task_setrlimit",
+    "task_setnice",
+    "task_setioprio",
+    "task_setscheduler",
+    "task_movememory",
     "task_fix_setuid",
     "task_fix_setgid",
     "path_chroot",
@@ -97,12 +108,23 @@ reaches! {
     trace                   "trace {pid}" "ptrace" Violation Anywhere true;
     trace_me                "trace-me" "ptrace" Violation Anywhere true;
     memory_of_another       "read-memory {pid}" "ptrace" Violation Anywhere true;
-    descriptor_of_another   "take-descriptor {pid}" "ptrace" Violation Anywhere false;
+    descriptor_of_another   "take-descriptor {pid}" "ptrace" Violation Anywhere true;
+    advice_to_another       "advise-program {pid}" "ptrace" Violation Anywhere true;
+    limits_of_another       "limit-other {pid}" "process" Violation Anywhere true;
+    priority_of_another     "nice-other {pid}" "process" Violation Anywhere true;
+    disk_priority_of_another "io-nice-other {pid}" "process" Violation Anywhere true;
+    scheduler_of_another    "schedule-other {pid}" "process" Violation Anywhere true;
+    processors_of_another   "pin-other {pid}" "process" Violation Anywhere true;
+    memory_place_of_another "move-memory-other {pid}" "process" Violation Anywhere true;
     signal                  "signal {pid} 28" "signal" Violation Anywhere true;
     signal_by_descriptor    "pidfd-signal {pid} 28" "signal" Violation Anywhere true;
     signal_in_disguise      "queue-signal {pid} 28" "signal" Violation Anywhere true;
     signals_of_a_file       "own-signals {pid}" "signal" Violation Anywhere true;
+    signals_of_a_socket     "signal-by-ioctl {pid}" "signal" Violation Anywhere true;
     host_name               "set-host-name" "machine" Violation Anywhere true;
+    news_of_devices         "tell-device-manager" "machine" Violation Anywhere true;
+    terminal_hung_up        "hang-up" "capability" Violation Anywhere true;
+    opening_held_up         "fanotify-permission {directory}" "hold_up" Violation Anywhere true;
     accounting              "stop-accounting" "capability" Violation Machine true;
     reboot                  "reboot-keys" "capability" Violation Machine true;
     clock                   "set-clock" "machine" Violation Machine true;
@@ -111,6 +133,7 @@ reaches! {
     key                     "add-key" "key" Recorded Anywhere true;
     user_namespace          "user-namespace" "user_namespace" Recorded Anywhere true;
     shared_memory           "shared-memory" "ipc" Recorded Anywhere true;
+    system_v_objects        "system-v" "ipc" Recorded Anywhere true;
     ids                     "set-ids" "identity" Recorded Anywhere true;
     terminal_input          "terminal-input /dev/console" "terminal_input" Violation Machine false;
     root_directory          "chroot-plain {directory}" "chroot" Recorded Anywhere false;
@@ -210,6 +233,30 @@ fn seen(case: &Case) {
             outcome.assert_fail();
         }
         Recorded => outcome.assert_pass(),
+    }
+}
+
+/// Where only system calls are seen, nobody knows whose it is.
+#[test]
+fn system_v_memory_of_others() {
+    struct Memory(i32);
+    impl Drop for Memory {
+        fn drop(&mut self) {
+            // SAFETY: takes numbers.
+            unsafe { libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
+        }
+    }
+    // SAFETY: takes numbers.
+    let memory = Memory(unsafe { libc::shmget(libc::IPC_PRIVATE, 4096, 0o1600) });
+    assert!(memory.0 >= 0, "{}", std::io::Error::last_os_error());
+    let outcome = watched::trigger(&Scene::new(), ["shared-memory-other", &memory.0.to_string()]);
+    let found = reaches(&outcome, "others_ipc");
+    let first = found.first().unwrap_or_else(|| panic!("no record{}", outcome.story()));
+    assert_eq!(first["object"]["detail"], memory.0, "{first}");
+    if gate::on_tracepoints() {
+        outcome.assert_indeterminate();
+    } else {
+        outcome.assert_fail();
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::tally::Tally;
 use crate::build::kernel_cargo;
+use crate::evasions;
 use crate::repo::Repo;
 use crate::run::{is_root, run, show};
 use crate::toolchain::Toolchain;
@@ -100,12 +101,25 @@ pub fn verified(repo: &Repo, tally: &mut Tally) {
     }
 }
 
+/// Attempts to get around the gate, in one process with one daemon.
+pub fn evasions(repo: &Repo, tally: &mut Tally) {
+    if !is_root() {
+        return tally.not_tested("evasions on this machine's kernel: they need root");
+    }
+    plain(&mut evasions::native(repo), "evasions on this machine's kernel", tally);
+}
+
 /// nextest runs no documentation tests.
 pub fn doc_tests(repo: &Repo, tally: &mut Tally) {
     let mut cargo = repo.cargo();
     cargo.args(["test", "--doc", "--no-fail-fast"]);
+    plain(&mut cargo, "documentation tests", tally);
+}
+
+/// Tests that print their results as cargo's own test programs do.
+fn plain(cargo: &mut Command, what: &str, tally: &mut Tally) {
     let (mut passed, mut failed) = (0, 0);
-    let ended = follow(&mut cargo, |line| {
+    let ended = follow(cargo, |line| {
         if line.starts_with("test result: ") {
             passed += number_before(line, "passed").unwrap_or(0);
             failed += number_before(line, "failed").unwrap_or(0);
@@ -113,7 +127,7 @@ pub fn doc_tests(repo: &Repo, tally: &mut Tally) {
     });
     tally.count(passed, failed);
     if failed == 0 && ended.is_err() {
-        tally.check("documentation tests", ended);
+        tally.check(what, ended);
     }
 }
 

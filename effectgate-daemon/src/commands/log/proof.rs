@@ -6,13 +6,12 @@ use anyhow::{Context, Result};
 use effectgate_core::proof::{BadProof, Proof};
 use serde_json::{Value, json};
 
-use super::{Signed, signed};
 use crate::{
     cli::Format,
     commands::{print, print_json},
     diagnose::visible,
     exit::{self, Code, Outcomes},
-    log::small,
+    log::{is_signed, small},
     sign::PublicKey,
 };
 
@@ -26,11 +25,11 @@ pub fn verify(path: &Path, key: Option<&PublicKey>, format: Format) -> Outcomes 
         return not(format, &format!("{name} proves nothing: {why}"));
     }
     let tree = &proof.note.checkpoint;
-    let by = match signed(&proof.note, key) {
-        Signed::Not => return not(format, "the checkpoint is not signed by the key"),
-        Signed::Holds => "signed by the key",
+    let by = match key.map(|key| is_signed(&proof.note, key)) {
+        Some(false) => return not(format, "the checkpoint is not signed by the key"),
+        Some(true) => "signed by the key",
         // Anybody could have written it; so much has to be said.
-        Signed::Unasked => "give --key to check who signed it",
+        None => "give --key to check who signed it",
     };
     let record = String::from_utf8_lossy(&proof.record);
     match format {

@@ -14,7 +14,6 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "bpf-next-link" => bpf(31, &[0]).map(drop),
         "bpf-detach-links" => detach_links(),
         "bpf-clear-maps" => clear_maps(),
-        "perf-event" => perf(),
         "userfaultfd" => open_call!(libc::SYS_userfaultfd, libc::O_CLOEXEC).map(drop),
         "inotify" => args.c(0).and_then(|path| {
             let watch: OwnedFd = open_call!(libc::SYS_inotify_init1, 0)?;
@@ -34,10 +33,10 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "key-add" => key_add().map(drop),
         "key-clear" => call!(libc::SYS_keyctl, 7, -4).map(drop),
         "key-revoke" => key_add().and_then(|key| call!(libc::SYS_keyctl, 3, key).map(drop)),
-        "load-module" => {
+        "init-module" => {
             looked_at(call!(libc::SYS_init_module, c"no module".as_ptr(), 9, c"".as_ptr()))
         }
-        "load-module-file" => args.c(0).and_then(|path| {
+        "init-module-file" => args.c(0).and_then(|path| {
             let file = open(path, libc::O_RDONLY)?;
             looked_at(call!(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0))
         }),
@@ -55,14 +54,11 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
             looked_at(call!(libc::SYS_quotactl, 0x8000_0100_u32, at.as_ptr(), 0, NULL))
         }),
         "host-name" => same_host_name(),
-        "set-clock" => set_clock(),
         "adjust-clock" => adjust_clock(),
         "forbid-reboot-key" => {
             call!(libc::SYS_reboot, 0xfee1_dead_u32, 672_274_793, 0, NULL).map(drop)
         }
-        "kernel-log" => call!(libc::SYS_syslog, 3, [0_u8; 16].as_mut_ptr(), 16).map(drop),
         "io-ports" => io_ports(),
-        "shared-memory" => shared_memory(),
         "shared-memory-other" => args.number(0).and_then(|id| {
             let address = call!(libc::SYS_shmat, id, NULL, 0)? as usize;
             // SAFETY: the kernel just mapped this segment, which has a first byte.
@@ -71,10 +67,22 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         }),
         "semaphores" => call!(libc::SYS_semget, 0, 1, 0o1600).map(drop),
         "message-queue-old" => call!(libc::SYS_msgget, 0, 0o1600).map(drop),
+        "system-v" => system_v(),
+        "semaphores-other" => args.number(0).and_then(|id| {
+            // `struct sembuf`: the first one, one more.
+            call!(libc::SYS_semop, id, [0_u16, 1, 0].as_ptr(), 1).map(drop)
+        }),
+        "message-other" => args.number(0).and_then(|id| {
+            // `struct msgbuf`: a type, and a text.
+            call!(libc::SYS_msgsnd, id, [1_u64, 0x6d72_6168].as_ptr(), 4, 0).map(drop)
+        }),
         "message-queue" => args.c(0).and_then(|name| {
             let (flags, none) = (libc::O_CREAT | libc::O_RDWR, NULL);
             open_call!(libc::SYS_mq_open, name.as_ptr(), flags, 0o600, none).map(drop)
         }),
+        "message-queue-remove" => {
+            args.c(0).and_then(|name| call!(libc::SYS_mq_unlink, name.as_ptr()).map(drop))
+        }
         "message-queue-send" => args.c(0).and_then(|name| {
             let queue: OwnedFd =
                 open_call!(libc::SYS_mq_open, name.as_ptr(), libc::O_RDWR, 0, NULL)?;
@@ -178,12 +186,6 @@ fn clear_maps() -> io::Result<()> {
     Ok(())
 }
 
-fn perf() -> io::Result<()> {
-    // `struct perf_event_attr`: `PERF_TYPE_SOFTWARE`, its size, `CPU_CLOCK`.
-    let attributes = [1_u64 | 64 << 32, 0, 0, 0, 0, 0, 0, 0];
-    open_call!(libc::SYS_perf_event_open, attributes.as_ptr(), 0, -1, -1, 0).map(drop)
-}
-
 fn fanotify(path: &CStr, class: i32, mask: u64) -> io::Result<()> {
     let group: OwnedFd = open_call!(libc::SYS_fanotify_init, class, libc::O_RDONLY)?;
     let (fd, cwd) = (group.as_raw_fd(), libc::AT_FDCWD);
@@ -210,12 +212,6 @@ fn same_host_name() -> io::Result<()> {
     call!(libc::SYS_sethostname, name.as_ptr(), len).map(drop)
 }
 
-fn set_clock() -> io::Result<()> {
-    let mut now = [0_i64; 2];
-    call!(libc::SYS_clock_gettime, 0, now.as_mut_ptr())?;
-    call!(libc::SYS_clock_settime, 0, now.as_ptr()).map(drop)
-}
-
 fn adjust_clock() -> io::Result<()> {
     // `struct timex`: read it all, write the tick as it is.
     let mut timex = [0_u64; 26];
@@ -234,10 +230,17 @@ fn io_ports() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
-fn shared_memory() -> io::Result<()> {
-    let id = call!(libc::SYS_shmget, 0, 4096, 0o1600)?;
-    call!(libc::SYS_shmat, id, NULL, 0)?;
-    call!(libc::SYS_shmctl, id, 0, NULL).map(drop)
+/// Makes memory, semaphores and messages, uses them, and removes them.
+fn system_v() -> io::Result<()> {
+    let memory = call!(libc::SYS_shmget, 0, 4096, 0o600)?;
+    call!(libc::SYS_shmat, memory, NULL, 0)?;
+    call!(libc::SYS_shmctl, memory, libc::IPC_RMID, NULL)?;
+    let semaphores = call!(libc::SYS_semget, 0, 1, 0o600)?;
+    call!(libc::SYS_semop, semaphores, [0_u16, 1, 0].as_ptr(), 1)?;
+    call!(libc::SYS_semctl, semaphores, 0, libc::IPC_RMID, NULL)?;
+    let messages = call!(libc::SYS_msgget, 0, 0o600)?;
+    call!(libc::SYS_msgsnd, messages, [1_u64, 0].as_ptr(), 4, 0)?;
+    call!(libc::SYS_msgctl, messages, libc::IPC_RMID, NULL).map(drop)
 }
 
 /// A filter that allows everything.

@@ -24,8 +24,6 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         }),
         "mount-private" => args.c(0).and_then(|at| mount(c"", at, c"", libc::MS_PRIVATE, c"")),
         "mount-move" => args.c(0).and_then(|from| mount(from, args.c(1)?, c"", libc::MS_MOVE, c"")),
-        "mount-setattr" => args.c(0).and_then(|at| set_attributes(at)),
-        "move-mount" => args.c(0).and_then(|from| attach(&clone_tree(from)?, args.c(1)?)),
         "open-tree-write" => tree_write(args),
         "fsmount" => args.c(0).and_then(|at| attach(&detached()?, at)),
         "fsmount-write" => detached().and_then(|mounted| write_in(&mounted, c"new")),
@@ -33,7 +31,6 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "unmount-plain" => {
             args.c(0).and_then(|at| call!(libc::SYS_umount2, at.as_ptr(), 0).map(drop))
         }
-        "pivot-root" => pivot(args),
         "unshare" => args.number(0).and_then(|flags| call!(libc::SYS_unshare, flags).map(drop)),
         "own-user" => own_user(),
         "join-namespace" => args.c(0).and_then(|path| {
@@ -60,13 +57,6 @@ fn overlay(args: &Args) -> io::Result<()> {
     let options = CString::new(format!("lowerdir={lower},upperdir={upper},workdir={work}"))
         .map_err(|_| invalid())?;
     mount(c"overlay", args.c(3)?, c"overlay", 0, &options)
-}
-
-fn set_attributes(at: &CStr) -> io::Result<()> {
-    // `struct mount_attr`: `MOUNT_ATTR_RDONLY` is set.
-    let attributes = [1_u64, 0, 0, 0];
-    let (cwd, size) = (libc::AT_FDCWD, size_of_val(&attributes));
-    call!(libc::SYS_mount_setattr, cwd, at.as_ptr(), 0, attributes.as_ptr(), size).map(drop)
 }
 
 fn clone_tree(from: &CStr) -> io::Result<OwnedFd> {
@@ -112,15 +102,6 @@ fn write_in(directory: &OwnedFd, name: &CStr) -> io::Result<()> {
 /// `DIRECTORY NAME`: in a clone of the mount that is mounted nowhere.
 fn tree_write(args: &Args) -> io::Result<()> {
     write_in(&clone_tree(args.c(0)?)?, args.c(1)?)
-}
-
-/// In a mount namespace of its own: its root becomes a mount at `AT`.
-fn pivot(args: &Args) -> io::Result<()> {
-    crate::place::own_mounts()?;
-    let at = args.c(0)?;
-    crate::place::bind_mount(at, at)?;
-    crate::place::chdir(at)?;
-    call!(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()).map(drop)
 }
 
 /// A user and a mount namespace of its own, in which it is root.

@@ -17,18 +17,17 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "ptrace-attach" => on(|pid| call!(libc::SYS_ptrace, libc::PTRACE_ATTACH as i32, pid, 0, 0)),
         "ptrace-seize" => on(|pid| call!(libc::SYS_ptrace, PTRACE_SEIZE, pid, 0, 0)),
         "write-memory" => Some(write_memory(args)),
-        "read-memory" => Some(read_memory(args)),
+        "read-memory-at" => Some(read_memory(args)),
         "write-proc-memory" => Some(write_proc_memory(args)),
         "open-proc-memory" => on(|pid| {
             let path = format!("/proc/{pid}/mem");
             std::fs::OpenOptions::new().read(true).write(true).open(path).map(|_| 0)
         }),
-        "take-descriptor" => Some(take_descriptor(args)),
+        "write-taken" => Some(take_descriptor(args)),
         "take-descriptor-by-name" => args.text(0).ok().map(|pid| {
             let path = format!("/proc/{pid}/fd/{}", args.text(1)?);
             write(&std::fs::OpenOptions::new().write(true).open(path)?)
         }),
-        "signal" => Some(signal(args)),
         "signal-thread" => on(|pid| call!(libc::SYS_tgkill, pid, pid, libc::SIGTERM)),
         "signal-queue" => on(queue),
         "signal-pidfd" => on(|pid| {
@@ -36,9 +35,18 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
             call!(libc::SYS_pidfd_send_signal, process.as_raw_fd(), libc::SIGTERM, NULL, 0)
         }),
         "signal-by-pipe" => on(signal_by_pipe),
+        "signal-by-ioctl" => on(signal_by_ioctl),
+        "io-nice-other" => on(|pid| {
+            const IDLE: i32 = 3 << 13;
+            call!(libc::SYS_ioprio_set, 1, pid, IDLE)
+        }),
+        "move-memory-other" => on(|pid| {
+            let node = 1_u64;
+            call!(libc::SYS_migrate_pages, pid, 8, &raw const node, &raw const node)
+        }),
         "limit-other" => on(|pid| {
             let limit = [1_u64, 1];
-            call!(libc::SYS_prlimit64, pid, libc::RLIMIT_NOFILE as i32, limit.as_ptr(), NULL)
+            call!(libc::SYS_prlimit64, pid, libc::RLIMIT_CORE as i32, limit.as_ptr(), NULL)
         }),
         "schedule-other" => on(|pid| {
             call!(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const PRIORITY)
@@ -48,7 +56,17 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
             let cpus = 1_u64;
             call!(libc::SYS_sched_setaffinity, pid, 8, &raw const cpus)
         }),
-        "advise-other" => Some(advise(args)),
+        "advise-other" => Some(address(args).and_then(|at| advise(args.number(0)?, at))),
+        "advise-program" => on(|pid| {
+            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+            let start = maps.split('-').next().and_then(|hex| usize::from_str_radix(hex, 16).ok());
+            // Whoever refused it, the kernel gives this answer.
+            let refused = |error: io::Error| match error.raw_os_error() {
+                Some(libc::EACCES) => io::Error::from_raw_os_error(libc::EPERM),
+                _ => error,
+            };
+            advise(pid, start.ok_or_else(crate::sys::invalid)?).map(|()| 0).map_err(refused)
+        }),
         "victim" => Some(victim(args)),
         "unmap-other" => on(|pid| {
             let process: OwnedFd = open_call!(libc::SYS_pidfd_open, pid, 0)?;
@@ -102,11 +120,6 @@ fn take_descriptor(args: &Args) -> io::Result<()> {
     keep(taken, 9)
 }
 
-/// `PID SIGNAL`
-fn signal(args: &Args) -> io::Result<()> {
-    call!(libc::SYS_kill, args.number(0)?, args.number(1)?).map(drop)
-}
-
 fn queue(pid: i32) -> io::Result<i64> {
     // `siginfo_t`: the number, no error, `SI_QUEUE`.
     let mut info = [0_i32; 32];
@@ -125,9 +138,20 @@ fn signal_by_pipe(pid: i32) -> io::Result<i64> {
     write(&writer).map(|()| 0)
 }
 
-fn advise(args: &Args) -> io::Result<()> {
-    let process: OwnedFd = open_call!(libc::SYS_pidfd_open, args.number(0)?, 0)?;
-    let page = address(args)? & !4095;
+/// The same with a socket, which is given away by another call.
+fn signal_by_ioctl(pid: i32) -> io::Result<i64> {
+    const FIOSETOWN: i32 = 0x8901;
+    let (socket, peer) = std::os::unix::net::UnixStream::pair()?;
+    let fd = socket.as_raw_fd();
+    call!(libc::SYS_ioctl, fd, FIOSETOWN, &raw const pid)?;
+    call!(libc::SYS_fcntl, fd, F_SETSIG, libc::SIGTERM)?;
+    call!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_ASYNC)?;
+    write(&peer).map(|()| 0)
+}
+
+fn advise(pid: i32, address: usize) -> io::Result<()> {
+    let process: OwnedFd = open_call!(libc::SYS_pidfd_open, pid, 0)?;
+    let page = address & !4095;
     let range = libc::iovec { iov_base: std::ptr::without_provenance_mut(page), iov_len: 4096 };
     let fd = process.as_raw_fd();
     call!(libc::SYS_process_madvise, fd, &raw const range, 1, libc::MADV_COLD, 0).map(drop)

@@ -13,9 +13,12 @@ use effectgate_core::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Signed, signed};
+use super::{
+    files::{digest_of, small},
+    reader::{Log, Place},
+    segments::is_segment,
+};
 use crate::{
-    log::{Log, Place, digest_of, is_segment, small},
     sign::PublicKey,
     sinks::evidence::{CHECKPOINT, MANIFEST},
 };
@@ -148,11 +151,7 @@ impl Found {
     fn against(&mut self, note: &Note, seen: Option<&verdict::Log>, key: Option<&PublicKey>) {
         let tree = &note.checkpoint;
         let covers = seen.is_some_and(|log| log.origin == tree.origin && log.root == tree.root);
-        let signed = match signed(note, key) {
-            Signed::Unasked => None,
-            Signed::Holds => Some(true),
-            Signed::Not => Some(false),
-        };
+        let signed = key.map(|key| is_signed(note, key));
         if !covers {
             self.conflicts.push(format!(
                 "the log does not begin with the {} records that the checkpoint speaks of",
@@ -214,6 +213,13 @@ impl Found {
         }
         Ok(())
     }
+}
+
+/// Whether a checkpoint is signed by this key.
+#[must_use]
+pub fn is_signed(note: &Note, key: &PublicKey) -> bool {
+    let signature = note.signature_of(&key.bytes());
+    signature.is_some_and(|signature| key.verifies(note.text.as_bytes(), signature))
 }
 
 /// The directory that a log is the log of.
