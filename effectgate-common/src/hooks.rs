@@ -117,7 +117,8 @@ pub const HOOKS: &[Hook] = &[
     row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound"),
     row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory and settings, System V objects"),
     row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
-    row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table, and those that are written to, mapped to be written or to be run; other file operations from their arguments"),
+    row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),
+    row("syscall_content", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "files that are written to or mapped through descriptors; mapped files that are made code"),
 
     row("file_open", Lsm("file_open"), On::Objects, Serves::File, (5, 7), "every open, io_uring and handles included"),
     row("bprm_creds_from_file", Lsm("bprm_creds_from_file"), On::Lsm, Serves::Exec, (5, 8), "a program is kept from running before the old one is gone"),

@@ -181,6 +181,10 @@ impl Decision {
         let names: BTreeSet<&String> = left.results.keys().chain(right.results.keys()).collect();
         for name in names {
             let (one, other) = (left.run(name), right.run(name));
+            if name == COMMAND {
+                self.command([&one, &other]);
+                continue;
+            }
             match (one.result, other.result) {
                 (PropertyResult::Pass, PropertyResult::Pass) => {}
                 (PropertyResult::Fail, PropertyResult::Fail) => {
@@ -213,13 +217,17 @@ impl Decision {
                     right.runner,
                     right.result.name()
                 );
-                // An exit code is no property that could be frozen.
-                let answer = if name == COMMAND { Answer::Fail } else { Answer::Hold };
-                self.say(answer, message);
-                if answer == Answer::Hold {
-                    self.held.push(Disagreement { property: name.to_owned(), left, right });
-                }
+                self.say(Answer::Hold, message);
+                self.held.push(Disagreement { property: name.to_owned(), left, right });
             }
+        }
+    }
+
+    /// An exit code is no property that could be frozen.
+    fn command(&mut self, runs: [&Run; 2]) {
+        for run in runs.into_iter().filter(|run| run.result == PropertyResult::Fail) {
+            let message = format!("{}: the command failed, and no property tells why", run.runner);
+            self.say(Answer::Fail, message);
         }
     }
 

@@ -4,21 +4,30 @@
 
 use core::ffi::c_void;
 
-use aya_ebpf::helpers::generated::{bpf_find_vma, bpf_get_current_task_btf};
-use effectgate_common::wire::{decision, op};
+use aya_ebpf::{
+    bindings::pt_regs,
+    helpers::generated::{bpf_find_vma, bpf_get_current_task_btf},
+    macros::btf_tracepoint,
+    programs::BtfTracePointContext,
+};
+use effectgate_common::{
+    maps::REGISTRAR_JOB,
+    wire::{decision, op},
+};
 
 use crate::{
     descriptor::{Kind, MAP_SHARED, changed, kind, mapped_path, may_write, runs, unreadable},
+    guard::call,
     kernel::{OFF_FILE_INODE, OFF_FILE_MODE, OFF_VMA_END, OFF_VMA_FILE, Ptr, peek, peek_ptr},
     object::{self, Place},
-    open::{self, FMODE_WRITE},
+    open::FMODE_WRITE,
     scope,
-    syscall::{Call, descriptor},
+    syscall::descriptor,
     verifier::veiled,
 };
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
-pub mod nr {
+mod nr {
     pub const WRITE: u64 = 1;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
@@ -34,46 +43,59 @@ pub mod nr {
     pub const PKEY_MPROTECT: u64 = 329;
 }
 
-/// Whether a call that failed may have done a part of it.
-#[inline(always)]
-pub fn in_part(number: u64) -> bool {
-    matches!(number, nr::MPROTECT | nr::PKEY_MPROTECT)
-}
-
-/// Says whether it was a call of these, which is then dealt with.
-#[inline(always)]
-pub fn returned(call: &Call) -> bool {
-    let [a, b, c, d, e] = call.args;
-    let (fd, how) = match call.nr {
-        nr::WRITE | nr::PWRITE64 | nr::WRITEV | nr::PWRITEV | nr::PWRITEV2 => (a, how::WRITTEN),
-        nr::SENDFILE | nr::FALLOCATE => (a, how::WRITTEN),
-        nr::SPLICE | nr::COPY_FILE_RANGE => (c, how::WRITTEN),
-        nr::MMAP if d & MAP_ANONYMOUS != 0 => return true,
-        nr::MMAP => {
-            let run = if runs(c) { how::RUN } else { 0 };
-            let shared = if d & MAP_SHARED != 0 { how::SHARED } else { 0 };
-            (e, run | shared)
-        }
-        nr::MPROTECT | nr::PKEY_MPROTECT => {
-            if runs(c) {
-                made_code(call.job, a, b);
-            }
-            return true;
-        }
-        nr::IO_SUBMIT => {
-            submitted(call.job);
-            return true;
-        }
-        _ => return false,
-    };
-    through(call.job, u64::from(fd as u32), veiled(how));
-    true
-}
-
 /// `include/uapi/asm-generic/mman-common.h`
 const MAP_ANONYMOUS: u64 = 0x20;
 
-/// What was done to what a descriptor leads to.
+/// `sys_exit(regs, ret)`. Most calls are none of these: that is found out first,
+/// for every task of the machine.
+#[btf_tracepoint(function = "sys_exit")]
+pub fn syscall_content(ctx: BtfTracePointContext) -> i32 {
+    let regs: *const pt_regs = ctx.arg(0);
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    let (number, [a, b, c, d, e]) = unsafe {
+        let regs = &*regs;
+        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8])
+    };
+    let (how, fd) = match number {
+        nr::WRITE | nr::PWRITE64 | nr::WRITEV | nr::PWRITEV | nr::PWRITEV2 => (how::WRITTEN, a),
+        nr::SENDFILE | nr::FALLOCATE => (how::WRITTEN, a),
+        nr::SPLICE | nr::COPY_FILE_RANGE => (how::WRITTEN, c),
+        nr::MMAP if d & MAP_ANONYMOUS == 0 => {
+            let run = if runs(c) { how::RUN } else { 0 };
+            (run | if d & MAP_SHARED != 0 { how::SHARED } else { 0 }, e)
+        }
+        nr::MPROTECT | nr::PKEY_MPROTECT if runs(c) => (how::MADE_CODE, 0),
+        nr::IO_SUBMIT => (how::SUBMITTED, 0),
+        _ => return 0,
+    };
+    let ret: i64 = ctx.arg(1);
+    // What failed had no effect; but areas that can be changed are, up to the one
+    // that cannot.
+    if how == 0 || ret < 0 && how != how::MADE_CODE {
+        return 0;
+    }
+    let Some(label) = scope::label(scope::tid()) else { return 0 };
+    // The other table's numbers are reported once (`COMPAT_SYSCALL`).
+    if label.job == REGISTRAR_JOB || scope::entered(label) || call().compat {
+        return 0;
+    }
+    let job = label.job;
+    let file = match how {
+        how::SUBMITTED => return submitted(job),
+        how::MADE_CODE => made_code(a, b),
+        // Closed by another thread in the meantime.
+        _ => descriptor(scope::task(), u64::from(fd as u32)).ok_or(Unknown),
+    };
+    match file {
+        Ok(file) => reach(job, veiled(file as u64), veiled(how)),
+        Err(Unknown) => unreadable(job, false),
+    }
+}
+
+/// What it was is not to be found out.
+struct Unknown;
+
+/// What was done, to what a descriptor leads to unless it says otherwise.
 mod how {
     pub const WRITTEN: u64 = 1;
     /// Mapped so that stores get into the file, if it was opened to be written:
@@ -81,100 +103,86 @@ mod how {
     pub const SHARED: u64 = 2;
     /// Mapped as code.
     pub const RUN: u64 = 4;
+    /// What was mapped at an address was made code.
+    pub const MADE_CODE: u64 = 8;
+    /// Writes were handed in that no call names.
+    pub const SUBMITTED: u64 = 16;
 }
 
-/// Out of line: the verifier is to meet it once.
+/// Out of line: the verifier is to meet it once, not once for each call.
 #[inline(never)]
-fn through(job: u64, fd: u64, how: u64) -> i32 {
-    // Closed by another thread in the meantime.
-    let Some(file) = descriptor(scope::task(), fd) else {
-        return unreadable(job, false);
-    };
+fn reach(job: u64, file: u64, how: u64) -> i32 {
+    let file = file as Ptr;
     let inode = peek_ptr(file, &OFF_FILE_INODE);
     let writable = peek::<u32>(file, &OFF_FILE_MODE) & FMODE_WRITE != 0;
     let write = how & how::WRITTEN != 0 || how & how::SHARED != 0 && writable;
-    let run = how & how::RUN != 0;
+    let run = how & (how::RUN | how::MADE_CODE) != 0;
     if kind(inode) == Kind::Other || !run && (!write || may_write(job, inode)) {
         return 0;
     }
-    match open::path_of(file) {
+    match mapped_path(file) {
         Some(path) => changed(job, path, write, run, false),
         None => unreadable(job, false),
     }
 }
 
-/// Mapped areas that one `mprotect` may reach before it is not known any more
-/// what it made code of.
-const AREAS: u32 = 4;
+/// How often is looked for what one `mprotect` made code of, before it is not
+/// known any more.
+const LOOKS: u32 = 6;
 
-/// An area, as [`bpf_find_vma`] finds it.
+/// An area of memory, as [`bpf_find_vma`] finds it.
 struct Area {
     end: u64,
     file: u64,
 }
 
-/// `mprotect(start, len, PROT_EXEC)`
-#[inline(never)]
-fn made_code(job: u64, start: u64, len: u64) -> i32 {
-    let mut at = start;
-    for _ in 0..AREAS {
-        if at >= start.wrapping_add(len) {
-            return 0;
-        }
-        let mut area = Area { end: 0, file: 0 };
-        if !find(at, &mut area) {
-            break;
-        }
-        if let Some(path) = mapped_path(area.file as Ptr) {
-            changed(job, path, false, true, false);
-        }
-        at = area.end;
-    }
-    unreadable(job, false)
-}
-
-/// The area at an address. The kernel does not wait for who changes the map, and
-/// whoever looks again finds it.
+/// `mprotect(start, len, PROT_EXEC)`: the file that is mapped there, null for none.
+/// Where there are two, it is not said which.
 #[inline(always)]
-fn find(at: u64, area: &mut Area) -> bool {
-    const TIMES: u32 = 8;
-    for _ in 0..TIMES {
+fn made_code(start: u64, len: u64) -> Result<Ptr, Unknown> {
+    let mut area = Area { end: start, file: 0 };
+    let mut mapped = 0;
+    for _ in 0..LOOKS {
+        if area.end >= start.wrapping_add(len) {
+            return Ok(mapped as Ptr);
+        }
         // SAFETY: the current task, and a function of this object with the
         // signature that the helper calls; the area outlives the call.
         let found = unsafe {
-            bpf_find_vma(
-                bpf_get_current_task_btf().cast(),
-                at,
-                look as *mut c_void,
-                (&raw mut *area).cast(),
-                0,
-            )
+            let (task, state) = (bpf_get_current_task_btf(), (&raw mut area).cast());
+            bpf_find_vma(task.cast(), area.end, look as *mut c_void, state, 0)
         };
-        if found != -EBUSY {
-            return found == 0;
+        // The kernel does not wait for who changes the map, but looks again.
+        if found == EBUSY {
+            continue;
+        }
+        if found != 0 || mapped != 0 && area.file != 0 && mapped != area.file {
+            break;
+        }
+        if area.file != 0 {
+            mapped = area.file;
         }
     }
-    false
+    Err(Unknown)
 }
 
-const EBUSY: i64 = 16;
+const EBUSY: i64 = -16;
 
 extern "C" fn look(_: Ptr, vma: Ptr, area: *mut Area) -> i64 {
-    // SAFETY: the helper hands on what `find` gave it.
-    unsafe {
-        (*area).end = peek(vma, &OFF_VMA_END);
-        (*area).file = peek(vma, &OFF_VMA_FILE);
-    }
+    // SAFETY: the helper hands on what it was given.
+    let area = unsafe { &mut *area };
+    area.end = peek(vma, &OFF_VMA_END);
+    area.file = peek(vma, &OFF_VMA_FILE);
     0
 }
 
 /// `io_submit`: what is to be done stands in memory that any thread could have
 /// changed since, and is done later.
-#[inline(always)]
-fn submitted(job: u64) {
+fn submitted(job: u64) -> i32 {
     if let Some(record) = object::begin(job, op::WRITE) {
         object::unknown(record, Place::OBJECT);
         object::none(record, Place::OTHER);
         record.submit(decision::NONE);
     }
+    0
 }

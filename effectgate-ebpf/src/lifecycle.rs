@@ -318,6 +318,9 @@ pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
 
 #[inline(always)]
 fn attached(destination: Ptr, task: Ptr, whole: bool) -> Option<(u32, u64)> {
+    if !cgroup::is_of_jobs(destination) {
+        return None;
+    }
     let tid: u32 = read(task, &OFF_TASK_PID)?;
     let job = cgroup::job(destination);
     match scope::label(tid) {

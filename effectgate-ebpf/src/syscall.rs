@@ -19,7 +19,6 @@ use effectgate_common::{
 };
 
 use crate::{
-    content,
     emit::{self, Record},
     ioctl, judge,
     kernel::{
@@ -107,13 +106,12 @@ pub const X32: u32 = 0x4000_0000;
 #[btf_tracepoint(function = "sys_exit")]
 pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
     let ret: i64 = ctx.arg(1);
-    let regs: *const pt_regs = ctx.arg(0);
     // What failed had no effect.
-    // SAFETY: the tracepoint's first argument; the verifier knows its type.
-    if ret < 0 && !content::in_part(unsafe { (*regs).orig_rax }) {
+    if ret < 0 {
         return 0;
     }
     let Some(label) = scope::label(scope::tid()) else { return 0 };
+    let regs: *const pt_regs = ctx.arg(0);
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
     let call = unsafe {
         Call {
@@ -124,21 +122,20 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
             job: label.job,
         }
     };
-    if scope::entered(label) || foreign(&call, label) {
+    if foreign(&call, label) {
         return 0;
     }
     returned(&call);
     0
 }
 
-/// A system call that returned, without an error unless it is
-/// [`content::in_part`].
-pub struct Call {
-    pub nr: u64,
-    pub ret: i64,
-    pub args: [u64; 5],
-    pub task: Ptr,
-    pub job: u64,
+/// A system call that returned without an error.
+struct Call {
+    nr: u64,
+    ret: i64,
+    args: [u64; 5],
+    task: Ptr,
+    job: u64,
 }
 
 /// A call through another ABI has other numbers; it is reported once a thread.
@@ -239,7 +236,7 @@ fn returned(call: &Call) {
             }
             return;
         }
-        _ if call.job == REGISTRAR_JOB || content::returned(call) => return,
+        _ if call.job == REGISTRAR_JOB => return,
         nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
         nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
         nr::FCHOWN => (op::CHOWN, file(a), NOTHING),

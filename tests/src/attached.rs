@@ -51,8 +51,9 @@ pub fn command<S: AsRef<OsStr>>(
 }
 
 /// Runs the command as a job under a policy of the scene, whose root is a
-/// manifest's workspace. Says how the command ended, and what the daemon said, when
-/// it was there to say something.
+/// manifest's workspace; the job ends with it, or with the last process that it
+/// left, if that is `awaited`. Says how the command ended, and what the daemon said,
+/// when it was there to say something.
 ///
 /// # Panics
 /// When the job cannot be watched.
@@ -62,6 +63,7 @@ pub fn run(
     policy: &Path,
     mode: &str,
     command: &mut Command,
+    awaited: bool,
 ) -> (ExitStatus, Option<Outcome>) {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let name = format!("attached-{}", JOBS.fetch_add(1, Ordering::Relaxed));
@@ -90,6 +92,9 @@ pub fn run(
     let stderr = gate::read(child.stderr.take().expect("piped"));
     let ended = wait::exit(&mut child, &shown);
 
+    if awaited {
+        wait::until("the job's processes have ended", || cgroup.is_empty().then_some(()));
+    }
     // What is left of it may hold the pipes, until it is killed here.
     let found = daemon.ask(&json!({ "request": "finish", "job": job }));
     drop(cgroup);

@@ -53,6 +53,12 @@ impl Cgroup {
         Cgroup(path)
     }
 
+    /// Whether no process is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        fs::read_to_string(self.0.join("cgroup.procs")).is_ok_and(|text| text.is_empty())
+    }
+
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -115,13 +115,14 @@ impl Daemon {
     }
 
     /// Asks over the socket, as `effectgate job` does, and gives the answer; nothing
-    /// when the daemon hangs up.
+    /// when the daemon hangs up or says nothing.
     ///
     /// # Panics
     /// When it answers with an error.
     #[must_use]
     pub fn ask(&self, request: &Value) -> Option<Value> {
         let mut stream = UnixStream::connect(self.socket()).ok()?;
+        stream.set_read_timeout(Some(wait::DEADLINE)).ok()?;
         stream.write_all(format!("{request}\n").as_bytes()).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;

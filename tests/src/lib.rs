@@ -16,6 +16,7 @@ pub mod daemon;
 pub mod gate;
 pub mod made;
 pub mod manifest;
+pub mod measure;
 pub mod metrics;
 pub mod record;
 pub mod scene;

@@ -62,7 +62,7 @@ pub fn manifest<S: AsRef<OsStr>>(
 fn job(scene: &Scene, policy: &Path, mode: &str, command: &mut Command) -> Outcome {
     let shared = shared().read().expect("only the end of the process writes");
     let daemon = shared.as_ref().expect("tests end before the process");
-    let (_, outcome) = attached::run(daemon, scene, policy, mode, command);
+    let (_, outcome) = attached::run(daemon, scene, policy, mode, command, false);
     outcome.unwrap_or_else(|| panic!("the daemon gave no verdict\n{}", daemon.log()))
 }
 

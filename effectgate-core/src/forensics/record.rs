@@ -26,7 +26,6 @@ pub struct Record<'a> {
     /// What the kernel programs came to, where it is something else.
     pub kernel: Option<Text<'a>>,
     pub object: Object<'a>,
-    pub prev: Text<'a>,
     pub process: Option<Process<'a>>,
     pub rule: Rule<'a>,
     pub seq: u64,

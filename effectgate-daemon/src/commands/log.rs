@@ -2,6 +2,7 @@
 
 mod ask;
 mod differ;
+mod dropped;
 mod export;
 mod out;
 mod proof;

@@ -210,18 +210,18 @@ cases! {
 
     // Through a descriptor.
     write [outside] "sequence hold {place}/file 9 , write-fd 9" {
-        hooks: &["file_permission", "syscall_exit"], effect: File("write", "{place}/file") }
+        hooks: &["file_permission", "syscall_content"], effect: File("write", "{place}/file") }
     write_by_an_io_uring [outside] "sequence hold {place}/file 9 , io-uring-write-fd 9" {
         tracepoint: Unseen,
         hooks: &["file_permission"], effect: File("write", "{place}/file") }
     fallocate [outside] "sequence hold {place}/file 9 , punch-fd 9" {
-        hooks: &["file_permission", "syscall_exit"], effect: File("write", "{place}/file") }
+        hooks: &["file_permission", "syscall_content"], effect: File("write", "{place}/file") }
     copy_file_range [outside] "sequence hold {place}/file 9 , copy-file-range-fd 9 {root}/other" {
-        hooks: &["file_permission", "syscall_exit"], effect: File("write", "{place}/file") }
+        hooks: &["file_permission", "syscall_content"], effect: File("write", "{place}/file") }
     mapped_to_be_written [outside] "sequence hold {place}/file 9 , mmap-store-fd 9" {
-        hooks: &["mmap_file", "syscall_exit"], effect: File("write", "{place}/file") }
+        hooks: &["mmap_file", "syscall_content"], effect: File("write", "{place}/file") }
     made_writable_when_mapped [outside] "sequence hold {place}/file 9 , mmap-store-later-fd 9" {
-        hooks: &["file_mprotect", "syscall_exit"], effect: File("write", "{place}/file") }
+        hooks: &["file_mprotect", "syscall_content"], effect: File("write", "{place}/file") }
 
     // Through an io_uring.
     io_uring_open [inside outside] "io-uring-open {place}/file" { tracepoint: Blind,

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use effectgate_daemon::log::Found;
 
 /// Enough that the writer is never done before it is killed, unless it is to be.
-const RECORDS: u64 = 600;
-const SEGMENT: u64 = 48 << 10;
+const RECORDS: u64 = 300;
+const SEGMENT: u64 = 24 << 10;
 
 /// At 200 random moments, the verdict's own included.
 #[test]

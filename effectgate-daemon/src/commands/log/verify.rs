@@ -3,7 +3,8 @@
 use std::{fmt::Write as _, io::BufRead as _, path::Path};
 
 use anyhow::Result;
-use effectgate_core::{pin, proof::HEADER};
+use effectgate_core::{dropped, pin, proof::HEADER};
+use serde_json::Value;
 
 use super::proof;
 use crate::{
@@ -17,8 +18,10 @@ use crate::{
 
 pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
     let key = args.key.as_deref().map(PublicKey::read).transpose().code(exit::USAGE)?;
-    if is_proof(&args.path).code(exit::USAGE)? {
-        return proof::verify(&args.path, key.as_ref(), format);
+    match kind(&args.path).code(exit::USAGE)? {
+        Kind::Log => {}
+        Kind::Proof => return proof::verify(&args.path, key.as_ref(), format),
+        Kind::Dropped => return super::dropped::verify(&args.path, format),
     }
     let found = Found::of(&args.path, key.as_ref()).code(exit::USAGE)?;
     match format {
@@ -28,12 +31,26 @@ pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
     Ok(if found.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
 
-fn is_proof(path: &Path) -> Result<bool> {
+enum Kind {
+    Log,
+    Proof,
+    Dropped,
+}
+
+/// By how it begins; what is neither of the others is meant to be a log.
+fn kind(path: &Path) -> Result<Kind> {
     if path.is_dir() {
-        return Ok(false);
+        return Ok(Kind::Log);
     }
     let mut log = Log::open(path)?;
-    Ok(log.fill_buf().unwrap_or_default().starts_with(HEADER.as_bytes()))
+    let begin = log.fill_buf().unwrap_or_default();
+    let line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let record = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    Ok(match record["schema"].as_str() {
+        Some(dropped::SCHEMA) => Kind::Dropped,
+        _ if line == HEADER.as_bytes() => Kind::Proof,
+        _ => Kind::Log,
+    })
 }
 
 fn text(found: &Found) -> String {

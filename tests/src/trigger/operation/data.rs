@@ -167,9 +167,6 @@ pub(super) fn open_by_handle(path: &CStr, flags: i32) -> io::Result<OwnedFd> {
     let mut mount = 0_i32;
     let (cwd, room) = (libc::AT_FDCWD, &raw mut handle);
     call!(libc::SYS_name_to_handle_at, cwd, path.as_ptr(), room, &raw mut mount, 0)?;
-    let parent =
-        path.to_str().ok().and_then(|text| text.rsplit_once('/')).map_or("/", |(up, _)| up);
-    let parent = std::ffi::CString::new(parent).expect("no NUL");
-    let place = open(&parent, libc::O_RDONLY | libc::O_DIRECTORY)?;
-    open_call!(libc::SYS_open_by_handle_at, place.as_raw_fd(), room, flags | libc::O_CLOEXEC)
+    // The mount is that of the working directory: nothing else has to be opened.
+    open_call!(libc::SYS_open_by_handle_at, cwd, room, flags | libc::O_CLOEXEC)
 }

@@ -1,9 +1,9 @@
 //! Games of time: what a name leads to changes while somebody looks.
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use super::data::write;
 use crate::sys::{Args, call, invalid, open};
@@ -40,15 +40,20 @@ fn attempt(args: &Args) -> io::Result<()> {
 /// when it has been written once.
 fn race(path: &CString, rounds: i32, change: impl Fn() -> io::Result<()> + Sync) -> io::Result<()> {
     let over = AtomicBool::new(false);
+    let changes = AtomicI32::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 // Some of them meet the other thread in the middle.
                 let _ = change();
+                changes.fetch_add(1, Ordering::Relaxed);
             }
         });
         let mut last = Err(invalid());
-        for _ in 0..rounds {
+        let mut round = 0;
+        // On a busy machine one of them may not run for a while.
+        while round < rounds || changes.load(Ordering::Relaxed) < rounds {
+            round += 1;
             match open(path, libc::O_WRONLY).and_then(|file| write(&file)) {
                 Ok(()) => last = Ok(()),
                 Err(error) if last.is_err() => last = Err(error),
@@ -94,20 +99,18 @@ fn race_rename(args: &Args) -> io::Result<()> {
 
 /// `EFFECT ARG...`: in a grandchild, when this process has ended.
 fn daemon_then(args: &Args) -> io::Result<()> {
-    let first = std::process::id();
+    // The other end is this process's alone, and closed when that has ended.
+    let (mut first, alive) = io::pipe()?;
+    let alive = std::mem::ManuallyDrop::new(alive);
     process::in_child(|| {
+        call!(libc::SYS_close, alive.as_raw_fd())?;
         call!(libc::SYS_setsid)?;
         process::in_child(|| {
             for fd in 0..3 {
                 // Nothing in this process uses its standard streams again.
                 call!(libc::SYS_close, fd)?;
             }
-            while std::path::Path::new(&format!("/proc/{first}/stat")).exists()
-                && std::fs::read_to_string(format!("/proc/{first}/stat"))
-                    .is_ok_and(|line| !line.contains(") Z"))
-            {
-                std::thread::yield_now();
-            }
+            first.read_to_end(&mut Vec::new())?;
             crate::cause(args.text(0)?, &args.from(1))
         })
         .map(drop)

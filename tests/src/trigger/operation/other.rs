@@ -46,7 +46,7 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         }),
         "limit-other" => on(|pid| {
             let limit = [1_u64, 1];
-            call!(libc::SYS_prlimit64, pid, libc::RLIMIT_NOFILE as i32, limit.as_ptr(), NULL)
+            call!(libc::SYS_prlimit64, pid, libc::RLIMIT_CORE as i32, limit.as_ptr(), NULL)
         }),
         "schedule-other" => on(|pid| {
             call!(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const PRIORITY)

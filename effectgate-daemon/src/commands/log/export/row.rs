@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::columns::Cell;
 
 /// Leaves of the schema.
-pub const COLUMNS: usize = 41;
+pub const COLUMNS: usize = 40;
 
 /// The cells in the schema's order; `log` is the log's name. `None` for what is
 /// no record.
@@ -65,7 +65,6 @@ pub fn row<'a>(
         maybe(object.reach.as_ref()),
         Int(object.code),
         Cell::Text(Some(std::str::from_utf8(object_of(line)?).ok()?)),
-        text(&record.prev),
         text(&record.hash),
     ])
 }
