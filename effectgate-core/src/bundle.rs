@@ -40,8 +40,8 @@ const KNOWN: [&str; 12] = [
     DIGESTS,
 ];
 
-/// Signatures are made after the list of digests, and cannot stand in it.
-const UNLISTED: [&str; 3] = [CHECKPOINT, STATEMENT, DIGESTS];
+/// The signature is over the list of digests, and cannot stand in it.
+const UNLISTED: [&str; 2] = [STATEMENT, DIGESTS];
 
 /// Whether a bundle has files of this name.
 pub fn is_known(name: &str) -> bool {
@@ -53,12 +53,14 @@ pub fn is_listed(name: &str) -> bool {
     is_known(name) && !UNLISTED.contains(&name)
 }
 
-/// The number of a closed segment of the log, from 0: `events-000000.jsonl.zst`.
+/// The number of a closed segment of the log, from 0: `events-000000.jsonl.zst`,
+/// or without `.zst` where it could not be compressed.
 pub fn segment(name: &str) -> Option<u64> {
-    let number = name.strip_prefix("events-")?.strip_suffix(".jsonl.zst")?;
+    let (number, _) = name.strip_prefix("events-")?.split_once('.')?;
     let plain = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u64 = plain.then(|| number.parse().ok()).flatten()?;
-    (name == format!("events-{number:06}.jsonl.zst")).then_some(number)
+    let closed = format!("events-{number:06}.jsonl");
+    (name.strip_suffix(".zst").unwrap_or(name) == closed).then_some(number)
 }
 
 /// Digests by name.
@@ -142,7 +144,11 @@ mod tests {
         for (name, number) in [
             ("events-000000.jsonl.zst", Some(0)),
             ("events-000012.jsonl.zst", Some(12)),
+            ("events-000012.jsonl", Some(12)),
+            ("events-000012.jsonl.zst.zst", None),
+            ("events-000012.jsonl.zst.part", None),
             ("events-1000000.jsonl.zst", Some(1_000_000)),
+            ("events-000012.zst", None),
             ("events-0000012.jsonl.zst", None),
             ("events-12.jsonl.zst", None),
             ("events-+00012.jsonl.zst", None),

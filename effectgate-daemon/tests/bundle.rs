@@ -161,9 +161,16 @@ fn no_file_is_taken_out_or_put_in() {
         fs::remove_dir(&file).expect("remove");
         fs::write(&file, whole).expect("write");
     }
-    for name in ["notes.txt", ".hidden", "policy~", "events-000000.jsonl", "a\nb\x1b[2J"] {
+    for name in ["notes.txt", ".hidden", "policy~", "events-1.jsonl", "a\nb\x1b[2J"] {
         fs::write(path.join(name), "x").expect("write");
         assert_eq!(rules(&path, &public), ["bundle-extra-file"], "{name:?}");
+        fs::remove_file(path.join(name)).expect("remove");
+    }
+    // A segment of the log that nobody wrote.
+    for name in ["events-000000.jsonl", "events-000000.jsonl.zst"] {
+        fs::write(path.join(name), "x").expect("write");
+        let rules = rules(&path, &public);
+        assert_eq!((rules[0], rules.last()), ("bundle-extra-file", Some(&"bundle-log")));
         fs::remove_file(path.join(name)).expect("remove");
     }
     // Known, but not of this bundle.

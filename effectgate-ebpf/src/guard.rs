@@ -364,17 +364,23 @@ gates! {
     "task_alloc" task_alloc given 2 => cloned;
 }
 
-/// `task_alloc(task, clone_flags)`. Which cgroup is meant is looked up later, and
+/// `task_alloc(task, clone_flags)`. A child that found no room for its label would
+/// be nobody's, and free: where a job is kept from things, it is kept from having
+/// one. Which cgroup is meant is looked up later, and
 /// the process could still change what it passed: where it is to be kept from
 /// leaving, it is kept from choosing. Otherwise `task_newtask` says where it went.
 #[inline(always)]
 fn cloned(ctx: &LsmContext) -> i32 {
     let flags: u64 = ctx.arg(1);
-    if flags & CLONE_INTO_CGROUP == 0 {
-        return 0;
-    }
     match scope::current_job() {
         Some(job) if judge::mode(job) == mode::ENFORCE => {
+            if !scope::keep_place() {
+                emit::lost(job, class::GUARD);
+                return judge::answer(job, decision::DENIED, true, true);
+            }
+            if flags & CLONE_INTO_CGROUP == 0 {
+                return 0;
+            }
             reached(job, Reach::out(reach::CLONE_INTO_CGROUP, 0), true)
         }
         _ => 0,

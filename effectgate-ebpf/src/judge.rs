@@ -88,8 +88,6 @@ struct Object {
     rdev: u32,
     nlink: u32,
     internal: bool,
-    /// The environment of a process that is not the job's.
-    environment: bool,
 }
 
 /// Judges one file, directory or entry. Out of line: the verifier is to meet
@@ -111,7 +109,11 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         overlay::meet(sb);
     }
     let exists = node == EXISTS || node == ANOTHERS;
-    let own_proc = magic == PROC && is_of_job(inode, job);
+    // All in one word, which is all that lives on through the walk.
+    let mut flags = if magic == PROC { veiled(whose(inode, dentry, job)) as u32 } else { 0 };
+    if node == ANOTHERS {
+        flags |= obj::ANOTHERS;
+    }
     let object = Object {
         job,
         ino: peek(inode, &OFF_INODE_INO),
@@ -120,38 +122,43 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
         rdev: if exists { rdev } else { node as u32 },
         nlink: peek(inode, &OFF_INODE_NLINK),
         internal: object::is_internal(mnt, sb) && node != ANOTHERS,
-        environment: magic == PROC && !own_proc && is_called(dentry, ENVIRONMENT),
     };
     let root = walk::root(dentry, job);
-    let mut flags = if root.known { 0 } else { obj::UNKNOWN };
-    if own_proc {
-        flags |= obj::OWN_PROC;
+    if !root.known {
+        flags |= obj::UNKNOWN;
     }
-    if node == ANOTHERS {
-        flags |= obj::ANOTHERS;
-    }
+    let own_proc = flags & obj::OWN_PROC != 0;
     let asks = asks(job);
     let finding = if asks == asks::NOT_JUDGED {
         decision::NONE
     } else {
         match op {
             op::NOTHING => decision::NONE,
+            op::OPEN_READ if flags & OTHERS_ENVIRONMENT != 0 => decision::OUTSIDE,
             op::OPEN_READ => read(&object, root, own_proc, asks),
             op::MAP_EXEC => map_exec(&object, root, asks),
             _ => write(&object, root, own_proc, op),
         }
     };
-    Found { root: root.id, flags, finding }.pack()
+    Found { root: root.id, flags: flags & !OTHERS_ENVIRONMENT, finding }.pack()
 }
 
+/// Beside the flags of the wire: the environment of a process that is not the
+/// job's.
+const OTHERS_ENVIRONMENT: u32 = 1 << 23;
 /// How `/proc` calls the environment of a process.
-const ENVIRONMENT: [u8; 8] = *b"environ\0";
+const ENVIRONMENT: u64 = u64::from_ne_bytes(*b"environ\0");
 
-#[inline(always)]
-fn is_called(dentry: Ptr, name: [u8; 8]) -> bool {
-    let at = peek_ptr(dentry, &OFF_DENTRY_NAME).cast::<[u8; 8]>();
+/// Whose a file of a `/proc` is, as flags. Out of line, for the stack's sake.
+#[inline(never)]
+fn whose(inode: Ptr, dentry: Ptr, job: u64) -> u64 {
+    if is_of_job(inode, job) {
+        return obj::OWN_PROC.into();
+    }
+    let name = peek_ptr(dentry, &OFF_DENTRY_NAME).cast::<u64>();
     // SAFETY: the helper checks the address.
-    unsafe { bpf_probe_read_kernel(at) }.is_ok_and(|is| is == name)
+    let name = unsafe { bpf_probe_read_kernel(name) }.unwrap_or(0);
+    if name == ENVIRONMENT { OTHERS_ENVIRONMENT.into() } else { 0 }
 }
 
 /// Whether an inode of a `/proc` is about the calling process, whatever number
@@ -216,9 +223,6 @@ fn write(object: &Object, root: walk::Root, own_proc: bool, op: u16) -> u32 {
 
 #[inline(always)]
 fn read(object: &Object, root: walk::Root, own_proc: bool, asks: u32) -> u32 {
-    if object.environment {
-        return decision::OUTSIDE;
-    }
     if asks & asks::READS == 0 || object.internal {
         return decision::WITHIN;
     }

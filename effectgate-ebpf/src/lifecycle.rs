@@ -70,7 +70,10 @@ fn forked(child: Ptr) -> Option<u64> {
             return None;
         }
     };
-    if !scope::assign(tid, job) {
+    let labelled = scope::assign(tid, job);
+    // In the place that was kept for it, if there is no other.
+    let kept = scope::give_place_back(scope::tid());
+    if !labelled && !(kept && scope::assign(tid, job)) {
         emit::lost(job, class::GUARD);
     }
     // CLONE_INTO_CGROUP passes no cgroup_attach_task.
@@ -113,6 +116,7 @@ fn exited(task: Ptr) -> Option<()> {
     let tid = scope::tid();
     let job = scope::label(tid)?.job;
     let _ = scope::TASKS.remove(tid);
+    scope::give_place_back(tid);
     lsm::forget(tid);
     ioctl::forget(tid);
     // Threads that still live; this one is not among them any more.

@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use super::record::Record;
 use super::words::{object_text, program_of};
 
-/// Effects of two runs that are told apart; a run of a million programs has
-/// fewer.
-const MOST: usize = 4_000_000;
+/// Effects of two runs that are told apart.
+const MOST: usize = 1_000_000;
+/// Bytes of what they are about.
+const MOST_BYTES: usize = 512 << 20;
 
 /// Two runs, being read.
 #[derive(Clone, Debug, Default)]
 pub struct Difference {
     effects: BTreeMap<Effect, [Option<Side>; 2]>,
+    bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,8 +149,11 @@ impl Difference {
         };
         let effect =
             Effect { class: record.class.to_string(), action: record.action.to_string(), object };
-        if self.effects.len() == MOST && !self.effects.contains_key(&effect) {
-            return Err(TooMany);
+        if !self.effects.contains_key(&effect) {
+            self.bytes += effect.object.len();
+            if self.effects.len() == MOST || self.bytes > MOST_BYTES {
+                return Err(TooMany);
+            }
         }
         let side = &mut self.effects.entry(effect).or_default()[usize::from(right)];
         match side {

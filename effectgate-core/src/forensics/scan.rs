@@ -40,11 +40,11 @@ impl<R: BufRead> Scan<R> {
         self.next
     }
 
-    /// The next line, without its newline.
+    /// Steps to the next line; it comes without its newline.
     ///
     /// # Errors
     /// How the log ended, when there is none.
-    pub fn next(&mut self) -> Result<(Frame<'_>, &[u8]), End> {
+    pub fn step(&mut self) -> Result<(Frame<'_>, &[u8]), End> {
         self.line.clear();
         let read = self.log.by_ref().take(LONGEST).read_until(b'\n', &mut self.line);
         match read.map_err(End::Io)? {
@@ -171,7 +171,7 @@ pub(super) mod tests {
     fn read(log: &[u8]) -> (u64, End) {
         let mut scan = Scan::new(log);
         loop {
-            if let Err(end) = scan.next() {
+            if let Err(end) = scan.step() {
                 return (scan.records(), end);
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::record::Record;
-use super::words::{object_text, program_of};
+use super::words::{object_short, program_of};
 use crate::time;
 
 /// Entries that are open at once.
@@ -91,7 +91,7 @@ impl Group {
             decision: record.decision.to_string(),
             within: record.within,
             rule: record.rule.name.to_string(),
-            object: object_text(record),
+            object: object_short(record),
             below: record.paths().next().map(directory).unwrap_or_default().to_owned(),
             count: 1,
             pids: BTreeSet::new(),
@@ -122,7 +122,7 @@ impl Group {
             && self.program == program;
         // What is outside the policy is told one by one.
         same && (self.within
-            || (self.rule == *record.rule.name && self.object == object_text(record)))
+            || (self.rule == *record.rule.name && self.object == object_short(record)))
     }
 
     fn join(&mut self, record: &Record<'_>) {

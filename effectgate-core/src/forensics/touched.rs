@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::record::Record;
-use super::words::{object_text, program_of};
+use super::words::{object_short, program_of};
 
 /// Entries that are listed; more are counted.
 const LISTED: usize = 100_000;
@@ -67,7 +67,7 @@ impl Touched {
         };
         if let Some(touch) = self.index.get(&key).and_then(|at| self.touches.get_mut(*at)) {
             touch.count += 1;
-            touch.more |= touch.object != object_text(record);
+            touch.more |= touch.object != object_short(record);
             if touch.last.as_str() < &*record.ts {
                 touch.last = record.ts.to_string();
             }
@@ -90,7 +90,7 @@ impl Touched {
             decision,
             within: record.within,
             rule: record.rule.name.to_string(),
-            object: object_text(record),
+            object: object_short(record),
             more: false,
             count: 1,
             first: record.ts.to_string(),

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::record::{Known, Record};
+use super::record::{Known, Record, Text};
 
 /// Processes that are listed of one job; more are counted.
 const LISTED: usize = 100_000;
+/// Bytes of arguments that are kept of each.
+const ARGUMENTS: usize = 4096;
 
 /// A job's processes, in the order in which they were first heard of.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +35,10 @@ pub struct Node {
     /// The last program that it ran, escaped.
     pub exe: String,
     pub comm: String,
-    /// As it stands in the record of its last exec.
+    /// Those of its last exec, as the record has them.
     pub argv: Vec<String>,
+    /// There were more.
+    pub argv_cut: bool,
     /// Times as records write them: when it was first and last heard of.
     pub first: String,
     pub last: String,
@@ -82,7 +86,13 @@ impl Tree {
         }
         match (&*record.class, &*record.action) {
             ("exec", "exec") if &*record.decision != "denied" => {
-                node.argv = object.argv.iter().map(ToString::to_string).collect();
+                let mut left = ARGUMENTS;
+                let fits = |argument: &&Text<'_>| {
+                    left = left.saturating_sub(argument.len() + 1);
+                    left > 0
+                };
+                node.argv = object.argv.iter().take_while(fits).map(ToString::to_string).collect();
+                node.argv_cut = node.argv.len() < object.argv.len();
             }
             ("exec", "exit") => node.exit = object.code,
             ("exec", "fork") => {

@@ -15,6 +15,20 @@ pub fn program_of<'a>(record: &'a Record<'_>) -> &'a str {
     process.exe.as_deref().filter(|exe| !exe.is_empty()).unwrap_or(&process.comm)
 }
 
+/// Characters of [`object_short`].
+const SHORT: usize = 4096;
+
+/// The same as [`object_text`], cut where it is very long: a program can have
+/// megabytes of arguments.
+pub(super) fn object_short(record: &Record<'_>) -> String {
+    let mut text = object_text(record);
+    if let Some((at, _)) = text.char_indices().nth(SHORT) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
+}
+
 /// What was touched, in a line.
 pub fn object_text(record: &Record<'_>) -> String {
     let object = &record.object;

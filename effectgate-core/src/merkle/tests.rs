@@ -135,7 +135,7 @@ fn what_is_not_there_has_no_proof() {
     assert_eq!(inclusion(5, 5), None);
     assert_eq!(consistency(0, 5), None);
     assert_eq!(consistency(6, 5), None);
-    assert_eq!(Roots::new(vec![0..2]).finish(), None);
+    assert_eq!(Roots::new(vec![0..2, 2..3]).finish(), None);
     let (one, nothing) = (leaf(b"a"), Tree::default().root());
     assert!(!includes(&nothing, 0, 0, one, &[]));
     assert!(!continues((0, &nothing), (1, &one), &[]));

@@ -86,7 +86,7 @@ impl Bundle {
         fits.then_some(bytes).with_context(|| format!("{}: it is too large", what()))
     }
 
-    /// The log, from its first record to its last.
+    /// The log, from its first record to its last, over all its segments.
     ///
     /// # Errors
     /// When it cannot be opened.

@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path, sync::Arc};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -23,8 +23,11 @@ use crate::{
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
-    let _state = state(&config.state_dir).code(exit::OBSERVER)?;
     let signer = signer(&config).code(exit::REFUSED)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(anyhow!("loading kernel programs needs root")).code(exit::REFUSED);
+    }
+    let _state = state(&config.state_dir).code(exit::OBSERVER)?;
     let engine = start(&config).code(exit::REFUSED)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -36,9 +39,6 @@ pub fn daemon(args: &Daemon) -> Outcomes {
 }
 
 fn start(config: &Config) -> Result<Engine> {
-    if !rustix::process::geteuid().is_root() {
-        bail!("loading kernel programs needs root");
-    }
     Engine::start(engine::Config {
         backend: config.backend()?,
         ring_bytes: config.ring_bytes,

@@ -10,6 +10,6 @@ mod writer;
 
 pub use files::small;
 pub use found::{Against, Flaw, Found, is_signed};
-pub use reader::{BUFFER, Log, Place};
+pub use reader::{BUFFER, Log, Open, Place};
 pub use segments::{OPEN, is_segment};
 pub use writer::{SEGMENT_BYTES, SMALLEST_SEGMENT, Writer};

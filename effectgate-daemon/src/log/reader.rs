@@ -38,11 +38,14 @@ pub struct Log {
     left_over: Vec<String>,
 }
 
+/// Opens a segment, from its start each time.
+pub type Open = Box<dyn Fn() -> io::Result<Box<dyn Read>>>;
+
 struct Segment {
     name: String,
     /// Where it begins in the uncompressed log, once it was begun.
     begins: u64,
-    open: Box<dyn Fn() -> io::Result<Box<dyn Read>>>,
+    open: Open,
 }
 
 /// Where a byte of the log is.
@@ -94,7 +97,7 @@ impl Log {
     }
 
     fn of(segments: Segments) -> Log {
-        let source = |path: PathBuf| -> (String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>) {
+        let source = |path: PathBuf| -> (String, Open) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (name, Box::new(move || Ok(Box::new(regular(&path)?) as Box<dyn Read>)))
         };
@@ -105,8 +108,7 @@ impl Log {
 
     /// Segments that are no files: their names, and how each is opened.
     #[must_use]
-    #[expect(clippy::type_complexity, reason = "said once, and a name would not say more")]
-    pub fn from_sources(sources: Vec<(String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>)>) -> Log {
+    pub fn from_sources(sources: Vec<(String, Open)>) -> Log {
         let segments =
             sources.into_iter().map(|(name, open)| Segment { name, begins: 0, open }).collect();
         Log { segments, begun: 0, current: None, last: b'\n', at: 0, left_over: Vec::new() }

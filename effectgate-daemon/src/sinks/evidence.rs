@@ -137,7 +137,8 @@ impl Evidence {
         self.signing = thread.spawn(work).ok();
     }
 
-    /// Writes the last checkpoint, the verdict and the digests.
+    /// Writes the last checkpoint, the verdict, and the digests of all but
+    /// what is signed.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -149,7 +150,6 @@ impl Evidence {
         if let Some(signer) = &self.signer {
             let note = note(signer, verdict.log.clone())?;
             replace(&self.dir.join(CHECKPOINT), note.as_bytes())?;
-            self.files.push((CHECKPOINT.to_owned(), pin::digest(note.as_bytes())));
         }
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');

@@ -1,6 +1,6 @@
 //! The question on the command line, as a filter.
 
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, absolute};
 
 use anyhow::{Result, anyhow, bail};
 use effectgate_core::{
@@ -93,6 +93,6 @@ fn actions(asked: &[String]) -> Result<Vec<String>> {
 }
 
 /// A path on the command line, for messages.
-pub fn shown(path: &PathBuf) -> String {
+pub fn shown(path: &Path) -> String {
     crate::diagnose::visible(&path.to_string_lossy())
 }

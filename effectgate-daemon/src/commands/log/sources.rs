@@ -74,7 +74,7 @@ impl Sources {
         let sources = Sources::find(&[path.to_owned()])?;
         if sources.logs.len() > 1 {
             let many = sources.logs.len();
-            return Err(anyhow!("{} holds {many} logs; name one run's", shown(&path.to_owned())));
+            return Err(anyhow!("{} holds {many} logs; name one run's", shown(path)));
         }
         Ok(sources)
     }
@@ -92,7 +92,7 @@ impl Sources {
     /// error how far the log is good when it is not whole.
     pub fn read(
         &mut self,
-        path: &PathBuf,
+        path: &Path,
         filter: &Filter,
         on: &mut dyn FnMut(&Frame<'_>, &[u8]) -> Step,
     ) -> Step {
@@ -105,7 +105,7 @@ impl Sources {
         };
         let mut scan = Scan::new(log);
         let end = loop {
-            let broken = match scan.next() {
+            let broken = match scan.step() {
                 Ok((frame, _)) if frame.seq == 0 && !filter.job(frame.job) => return Step::On,
                 Ok((frame, line)) => match on(&frame, line) {
                     Step::On => false,
@@ -190,6 +190,6 @@ pub fn asked<'a>(
 /// The time of a log's first record; whatever has none comes first.
 fn begins(path: &Path) -> Option<Vec<u8>> {
     let mut scan = Scan::new(Log::open(path).ok()?);
-    let (frame, _) = scan.next().ok()?;
+    let (frame, _) = scan.step().ok()?;
     Some(frame.ts.to_vec())
 }

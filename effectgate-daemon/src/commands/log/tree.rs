@@ -139,11 +139,12 @@ impl Drawing<'_> {
         let mut text = String::from(if node.outside > 0 { "! " } else { "" });
         let _ = write!(text, "{}[{}]", name(node), node.pid);
         let arguments = node.argv.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let more = if node.argv_cut { "…" } else { "" };
         if !arguments.is_empty() {
             let cut = arguments.char_indices().nth(ARGUMENTS).filter(|_| !self.all);
             match cut {
                 Some((at, _)) => drop(write!(text, " {}…", &arguments[..at])),
-                None => drop(write!(text, " {arguments}")),
+                None => drop(write!(text, " {arguments}{more}")),
             }
         }
         let _ = write!(text, "  {}", lasted(&node.first, &node.last));
@@ -208,7 +209,7 @@ fn value(tree: &Tree, shown: &[bool]) -> serde_json::Value {
         .map(|(at, (node, _))| {
             json!({
                 "id": at, "parent": node.parent, "pid": node.pid, "start": node.start,
-                "exe": node.exe, "comm": node.comm, "argv": node.argv, "first": node.first,
+                "exe": node.exe, "comm": node.comm, "argv": node.argv, "argv_cut": node.argv_cut, "first": node.first,
                 "last": node.last, "wait_status": node.exit, "counts": node.counts,
                 "outside": node.outside, "denied_or_killed": node.stopped,
             })

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Source = (String, Box<dyn Fn() -> io::Result<Box<dyn Read>>>);
+type Source = (String, Open);
 
 /// Bytes as a segment, as they are or compressed.
 fn segment(number: usize, bytes: &[u8], compress: bool) -> Source {
@@ -24,12 +24,12 @@ fn whole(log: &mut Log) -> io::Result<Vec<u8>> {
 }
 
 /// Gives so many bytes, then this error.
-struct Failing(Cursor<Vec<u8>>, io::ErrorKind, Option<i32>);
+struct Failing(Cursor<Vec<u8>>, i32);
 
 impl Read for Failing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer)? {
-            0 => Err(self.2.map_or_else(|| self.1.into(), io::Error::from_raw_os_error)),
+            0 => Err(io::Error::from_raw_os_error(self.1)),
             length => Ok(length),
         }
     }
@@ -39,7 +39,7 @@ fn failing(bytes: &[u8], code: i32) -> Source {
     let bytes = bytes.to_vec();
     let open = move || {
         let source = Cursor::new(bytes.clone());
-        Ok(Box::new(Failing(source, ErrorKind::Other, Some(code))) as Box<dyn Read>)
+        Ok(Box::new(Failing(source, code)) as Box<dyn Read>)
     };
     ("events.jsonl".to_owned(), Box::new(open))
 }

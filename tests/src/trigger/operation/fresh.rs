@@ -27,8 +27,14 @@ pub(super) fn cause(effect: &str, args: &Args) -> Option<io::Result<()>> {
         "make-file-system-exclusively" => make_file_system(),
         // Of nobody's terminal: the call is what is looked at.
         "hang-up" => call!(libc::SYS_setsid).and_then(|_| call!(libc::SYS_vhangup)).map(drop),
+        "terminal-input-fd" => args
+            .number(0)
+            .and_then(|fd| call!(libc::SYS_ioctl, fd, libc::TIOCSTI, c"h".as_ptr()).map(drop)),
         "take-page-away" => take_page_away(),
         "join-group" => join_group(),
+        "remove-shared-memory" => args
+            .number(0)
+            .and_then(|id| call!(libc::SYS_shmctl, id, libc::IPC_RMID, NULL).map(drop)),
         "tell-device-manager" => tell_device_manager(),
         "unix-in-the-place-of" => in_the_place_of(args),
         _ => return None,

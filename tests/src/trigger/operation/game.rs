@@ -1,9 +1,12 @@
 //! Games of time: what a name leads to changes while somebody looks.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::data::write;
 use crate::sys::{Args, call, invalid, open};
@@ -38,23 +41,31 @@ fn attempt(args: &Args) -> io::Result<()> {
 
 /// Writes to `path` so often while another thread changes what it means. Fine
 /// when it has been written once.
-fn race(path: &CString, rounds: i32, change: impl Fn() -> io::Result<()> + Sync) -> io::Result<()> {
+fn race(
+    path: &CString,
+    rounds: i32,
+    ends: usize,
+    change: impl Fn() -> io::Result<()> + Sync,
+) -> io::Result<()> {
     let over = AtomicBool::new(false);
-    let changes = AtomicI32::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 // Some of them meet the other thread in the middle.
                 let _ = change();
-                changes.fetch_add(1, Ordering::Relaxed);
             }
         });
         let mut last = Err(invalid());
+        let mut met = BTreeSet::new();
         let mut round = 0;
         // On a busy machine one of them may not run for a while.
-        while round < rounds || changes.load(Ordering::Relaxed) < rounds {
+        while round < rounds || met.len() < ends && round < 100 * rounds {
             round += 1;
-            match open(path, libc::O_WRONLY).and_then(|file| write(&file)) {
+            let opened = open(path, libc::O_WRONLY).map(File::from);
+            met.insert(
+                opened.as_ref().ok().and_then(|file| file.metadata().ok()).map(|it| it.ino()),
+            );
+            match opened.and_then(|file| write(&file)) {
                 Ok(()) => last = Ok(()),
                 Err(error) if last.is_err() => last = Err(error),
                 Err(_) => {}
@@ -68,7 +79,7 @@ fn race(path: &CString, rounds: i32, change: impl Fn() -> io::Result<()> + Sync)
 /// `LINK INSIDE OUTSIDE ROUNDS`: the link leads inside, then outside.
 fn race_link(args: &Args) -> io::Result<()> {
     let (link, inside, outside) = (args.c(0)?, args.c(1)?, args.c(2)?);
-    race(link, args.number(3)?, || {
+    race(link, args.number(3)?, 2, || {
         for target in [inside, outside] {
             let next = CString::new([link.as_bytes(), b".next"].concat()).map_err(|_| invalid())?;
             file::symlink(target, &next)?;
@@ -83,7 +94,7 @@ fn race_exchange(args: &Args) -> io::Result<()> {
     let (directory, link) = (args.c(0)?, args.c(1)?);
     let path = CString::new([directory.as_bytes(), b"/", args.c(2)?.as_bytes()].concat())
         .map_err(|_| invalid())?;
-    race(&path, args.number(3)?, || file::renameat2(directory, link, libc::RENAME_EXCHANGE))
+    race(&path, args.number(3)?, 2, || file::renameat2(directory, link, libc::RENAME_EXCHANGE))
 }
 
 /// `DEEP OLD NEW ROUNDS`: an ancestor of the file is moved while the file is
@@ -91,7 +102,7 @@ fn race_exchange(args: &Args) -> io::Result<()> {
 fn race_rename(args: &Args) -> io::Result<()> {
     let (old, new) = (args.c(1)?, args.c(2)?);
     crate::place::chdir(args.c(0)?)?;
-    race(&c"../../../outside/file".to_owned(), args.number(3)?, || {
+    race(&c"../../../outside/file".to_owned(), args.number(3)?, 1, || {
         file::rename(old, new)?;
         file::rename(new, old)
     })

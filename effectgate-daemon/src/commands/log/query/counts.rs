@@ -14,10 +14,13 @@ use crate::{
 
 /// What is counted one by one; the rest is counted together.
 const MOST: usize = 1_000_000;
+/// Bytes of their names.
+const MOST_BYTES: usize = 256 << 20;
 
 #[derive(Default)]
 struct Counts {
     all: HashMap<String, Count>,
+    bytes: usize,
     /// Of what is not listed.
     others: Count,
     total: Count,
@@ -96,9 +99,10 @@ impl Counts {
         if let Some(count) = self.all.get_mut(key) {
             return count.add(within);
         }
-        if self.all.len() == MOST {
+        if self.all.len() == MOST || self.bytes > MOST_BYTES {
             return self.others.add(within);
         }
+        self.bytes += key.len();
         self.all.entry(key.to_owned()).or_default().add(within);
     }
 
