@@ -24,20 +24,22 @@ pub struct Job {
     state: State,
     opened: Vec<Vec<u8>>,
     ts: u64,
+    /// Who acts.
+    pid: u32,
 }
 
 impl Job {
     /// From its start to the first program that it runs.
     #[must_use]
     pub fn begin() -> Job {
-        let mut job = Job { state: State::new(), opened: Vec::new(), ts: T0 };
+        let mut job = Job { state: State::new(), opened: Vec::new(), ts: T0, pid: PID };
         let seen = vec![Class::File, Class::Exec, Class::Env, Class::Net];
         let inputs = [
             Input::Started(Box::new(started())),
             Input::Canary { job: JOB, ts: T0, seen, missing: Vec::new() },
             Input::Launched { job: JOB, ts: T0 },
-            event(T0, What::Exec(exec())),
-            event(T0, What::Env { names: vec![b"PATH".to_vec()], complete: true }),
+            event(T0, PID, What::Exec(exec())),
+            event(T0, PID, What::Env { names: vec![b"PATH".to_vec()], complete: true }),
         ];
         for input in inputs {
             let lines = job.step(input).records.into_iter().map(|line| line.bytes);
@@ -53,15 +55,39 @@ impl Job {
 
     /// The lines of one more write, of a file of its own.
     pub fn write(&mut self, count: u64) -> Vec<Vec<u8>> {
-        self.ts += 1000;
         let object = file(&format!("/srv/shop/out/{}/part-{count}.o", count % 100));
-        let what = What::File {
-            op: FileOp::OpenWrite,
-            object: FileObject { ino: count, ..object },
-            other: None,
-            coverage: Coverage::Object,
-        };
-        self.step(event(self.ts, what)).records.into_iter().map(|line| line.bytes).collect()
+        self.create(FileObject { ino: count, ..object })
+    }
+
+    /// The lines of one more write outside the policy.
+    pub fn stray(&mut self, count: u64) -> Vec<Vec<u8>> {
+        let object = file(&format!("/var/tmp/part-{count}.o"));
+        self.create(FileObject { ino: count, root: RootMatch::Outside, ..object })
+    }
+
+    /// The lines of a child that runs a program, and acts from here on.
+    pub fn child(&mut self, pid: u32) -> Vec<Vec<u8>> {
+        let start = u64::from(pid);
+        self.pid = PID;
+        let mut lines = self.event(What::Fork { pid, ppid: PID, start });
+        self.pid = pid;
+        let object = FileObject { root: RootMatch::Outside, ..file("/usr/bin/cc") };
+        let argv = vec![b"cc".to_vec(), b"-c".to_vec(), b"part.c".to_vec()];
+        let asked = object.path.clone();
+        let exec = Exec { file: object, asked, argv, argv_complete: true, ppid: PID, start };
+        lines.extend(self.event(What::Exec(exec)));
+        lines
+    }
+
+    fn create(&mut self, object: FileObject) -> Vec<Vec<u8>> {
+        let coverage = Coverage::Object;
+        self.event(What::File { op: FileOp::OpenWrite, object, other: None, coverage })
+    }
+
+    fn event(&mut self, what: What) -> Vec<Vec<u8>> {
+        self.ts += 1000;
+        let input = event(self.ts, self.pid, what);
+        self.step(input).records.into_iter().map(|line| line.bytes).collect()
     }
 
     /// The last lines, and the verdict.
@@ -136,7 +162,7 @@ fn file(path: &str) -> FileObject {
     }
 }
 
-fn event(ts: u64, what: What) -> Input {
+fn event(ts: u64, pid: u32, what: What) -> Input {
     let comm = b"make".to_vec();
-    Input::Event(Event { ts, job: JOB, pid: PID, tid: PID, uid: 1000, comm, kernel: None, what })
+    Input::Event(Event { ts, job: JOB, pid, tid: pid, uid: 1000, comm, kernel: None, what })
 }
