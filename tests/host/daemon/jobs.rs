@@ -140,7 +140,7 @@ fn evidence_of_each_job() {
 fn evidence_of_each_job_is_signed() {
     let house = Scene::new();
     let (private, public) = keys::make(house.path());
-    let daemon = Daemon::start_in(house, &json!({ "sign_key": private }));
+    let daemon = Daemon::start_in(house, &serde_json::json!({ "sign_key": private }));
     let scene = Scene::new();
     let file = text(&scene.outside().join("file"));
     let mut job = Job::start(&daemon, "signed", scene, &["open-write", &file]);
