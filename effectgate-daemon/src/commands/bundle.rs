@@ -52,7 +52,11 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
             "output": args.output.as_ref().map(|path| path.to_string_lossy()),
         }))?,
         Format::Text => {
-            let by = key.map(|id| format!("signed by {id}")).unwrap_or("not signed".to_owned());
+            let by = match key {
+                Some(id) => format!("signed by {id}"),
+                None if whole.has(STATEMENT) => "signed before".to_owned(),
+                None => "not signed".to_owned(),
+            };
             print(&format!("bundle: {manifest} ({by})\n"));
         }
     }
