@@ -14,6 +14,7 @@ pub mod attached;
 pub mod cgroup;
 pub mod daemon;
 pub mod gate;
+pub mod keys;
 pub mod made;
 pub mod manifest;
 pub mod measure;

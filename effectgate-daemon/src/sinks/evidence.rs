@@ -137,8 +137,7 @@ impl Evidence {
         self.signing = thread.spawn(work).ok();
     }
 
-    /// Writes the last checkpoint, the verdict, and the digests of all but
-    /// what is signed.
+    /// Writes the last checkpoint, the verdict and the digests.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -148,8 +147,19 @@ impl Evidence {
             let _ = signing.join();
         }
         if let Some(signer) = &self.signer {
-            let note = note(signer, verdict.log.clone())?;
-            replace(&self.dir.join(CHECKPOINT), note.as_bytes())?;
+            let path = self.dir.join(CHECKPOINT);
+            match note(signer, verdict.log.clone()) {
+                Ok(note) => {
+                    replace(&path, note.as_bytes())?;
+                    self.files.push((CHECKPOINT.to_owned(), pin::digest(note.as_bytes())));
+                }
+                // The verdict counts more; one of a running job stands for
+                // less than the log, and whoever signs the whole says so too.
+                Err(error) => {
+                    tracing::error!("the log has no last checkpoint: {error:#}");
+                    let _ = fs::remove_file(&path);
+                }
+            }
         }
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');

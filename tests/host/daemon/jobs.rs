@@ -3,7 +3,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use effectgate_tests::daemon::Daemon;
-use effectgate_tests::{Scene, gate, metrics, record, wait};
+use effectgate_tests::{Scene, gate, keys, metrics, record, wait};
 
 use crate::house::Job;
 
@@ -133,6 +133,31 @@ fn evidence_of_each_job() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let again: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(again["violations"], verdict["violations"]);
+}
+
+/// With the daemon's key: whoever has the public half can verify it.
+#[test]
+fn evidence_of_each_job_is_signed() {
+    let house = Scene::new();
+    let (private, public) = keys::make(house.path());
+    let daemon = Daemon::start_in(house, &serde_json::json!({ "sign_key": private }));
+    let scene = Scene::new();
+    let file = text(&scene.outside().join("file"));
+    let mut job = Job::start(&daemon, "signed", scene, &["open-write", &file]);
+    job.release();
+    job.wait();
+    let (code, verdict) = job.finish(&daemon);
+    assert_eq!(code, 120, "{verdict:#}");
+    let output = Command::new(gate::binary())
+        .args(["verify", "--format", "json", "--key"])
+        .arg(public)
+        .arg(daemon.state().join("jobs/signed"))
+        .output()
+        .expect("the binary can be started");
+    assert!(output.status.success(), "{output:?}");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["verdict"], verdict);
+    assert!(said["signed_by"].is_string(), "{said}");
 }
 
 fn find(directory: &std::path::Path, name: &str) -> Vec<std::path::PathBuf> {

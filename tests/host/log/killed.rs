@@ -8,24 +8,44 @@ use std::time::{Duration, SystemTime};
 
 use effectgate_daemon::log::Found;
 
-/// Enough that the writer is never done before it is killed, unless it is to be.
+/// A log of several segments.
 const RECORDS: u64 = 300;
 const SEGMENT: u64 = 24 << 10;
 
-/// At 200 random moments, the verdict's own included.
+/// Each at random moments; together they are 200.
+const ROUNDS: u32 = 50;
+
 #[test]
-fn a_killed_writer_loses_nothing_that_it_called_durable() {
+fn killed_while_it_begins() {
+    killed_between(0.0, 0.2);
+}
+
+#[test]
+fn killed_in_the_middle() {
+    killed_between(0.2, 0.7);
+}
+
+#[test]
+fn killed_towards_the_end() {
+    killed_between(0.7, 0.95);
+}
+
+#[test]
+fn killed_around_its_verdict() {
+    killed_between(0.95, 1.1);
+}
+
+/// Parts of the time that a whole log takes. Whenever it is killed, nothing
+/// that it called durable is lost, and no verdict that it gave.
+fn killed_between(from: f64, to: f64) {
     let mut random = Random::new();
-    // How long a whole one takes here, closing included.
-    let whole = tempfile::tempdir().expect("a directory");
+    let place = tempfile::tempdir().expect("a directory");
     let began = SystemTime::now();
-    assert_eq!(written(&whole.path().join("ev"), None).verdict, Some(RECORDS + 6));
+    assert_eq!(written(&place.path().join("whole"), None).verdict, Some(RECORDS + 6));
     let whole = began.elapsed().expect("time goes on");
-    let mut closed = 0;
-    for round in 0..200 {
-        let dir = tempfile::tempdir().expect("a directory");
-        let dir = dir.path().join("ev");
-        let moment = whole.mul_f64(random.below(1100) as f64 / 1000.0);
+    for round in 0..ROUNDS {
+        let dir = place.path().join(round.to_string());
+        let moment = whole.mul_f64(from + (to - from) * random.fraction());
         let told = written(&dir, Some(moment));
         if !dir.join("events.jsonl").exists() && told.synced == 0 {
             continue;
@@ -37,7 +57,6 @@ fn a_killed_writer_loses_nothing_that_it_called_durable() {
         if let Some(records) = told.verdict {
             assert!(found.holds, "{place} {:?}", found.conflicts);
             assert_eq!(good, records, "{place}");
-            closed += 1;
         } else if !found.holds {
             // Whatever is missing, it is the end.
             let what = found.flaw.map(|flaw| flaw.what).unwrap_or_default();
@@ -45,7 +64,6 @@ fn a_killed_writer_loses_nothing_that_it_called_durable() {
             assert!(cut.iter().any(|why| what.contains(why)), "{what:?}; {place}");
         }
     }
-    println!("{closed} of 200 had their verdict");
 }
 
 struct Told {
@@ -95,11 +113,11 @@ impl Random {
         Random(seed)
     }
 
-    /// xorshift64.
-    fn below(&mut self, bound: u64) -> u64 {
+    /// From 0 to 1, by xorshift64.
+    fn fraction(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % bound
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

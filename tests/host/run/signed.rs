@@ -6,23 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use effectgate_tests::{Gate, Scene, gate};
+use effectgate_tests::{Gate, Scene, gate, keys};
 use serde_json::Value;
-
-/// A key outside the job's roots, with its public half beside it.
-fn key(scene: &Scene) -> (PathBuf, PathBuf) {
-    let (key, public) = (scene.path().join("key.pem"), scene.path().join("public.pem"));
-    let openssl = |args: &[&str], key: &Path, out: &Path| {
-        let mut command = Command::new("openssl");
-        command.args(args).arg(key).arg("-out").arg(out);
-        assert!(command.output().expect("openssl is there").status.success());
-    };
-    let mut make = Command::new("openssl");
-    make.args(["genpkey", "-algorithm", "ed25519", "-out"]).arg(&key);
-    assert!(make.output().expect("openssl is there").status.success());
-    openssl(&["pkey", "-pubout", "-in"], &key, &public);
-    (key, public)
-}
 
 fn script(scene: &Scene, body: &str) -> PathBuf {
     let path = scene.path().join("sign.sh");
@@ -49,7 +34,7 @@ fn verified(bundle: &Path, public: &Path) -> Value {
 #[test]
 fn whoever_has_the_public_key_can_verify_a_run() {
     let scene = Scene::new();
-    let (key, public) = key(&scene);
+    let (key, public) = keys::make(scene.path());
     let outcome =
         Gate::new(&scene).option(["--sign-key".as_ref(), key.as_os_str()]).trigger(["true"]);
     outcome.assert_pass();
@@ -67,7 +52,7 @@ fn whoever_has_the_public_key_can_verify_a_run() {
 #[test]
 fn what_failed_is_signed_as_well() {
     let scene = Scene::new();
-    let (key, public) = key(&scene);
+    let (key, public) = keys::make(scene.path());
     let stray = scene.outside().join("stray");
     let outcome = Gate::new(&scene)
         .env("EFFECTGATE_SIGN_KEY", &key)
@@ -79,7 +64,7 @@ fn what_failed_is_signed_as_well() {
 #[test]
 fn a_program_can_keep_the_key() {
     let scene = Scene::new();
-    let (key, public) = key(&scene);
+    let (key, public) = keys::make(scene.path());
     let message = scene.path().join("message");
     let sign = format!(
         "cat > {0} && openssl pkeyutl -sign -rawin -inkey {1} -in {0} | base64",
@@ -97,7 +82,7 @@ fn a_program_can_keep_the_key() {
 #[test]
 fn a_key_that_does_not_sign_is_refused() {
     let scene = Scene::new();
-    let (key, public) = key(&scene);
+    let (key, public) = keys::make(scene.path());
     let refuse = script(&scene, "echo 'the slot is empty' >&2; exit 1");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("chmod");
     for (options, says) in [
@@ -119,11 +104,36 @@ fn a_key_that_does_not_sign_is_refused() {
     }
 }
 
+/// The verdict and its evidence are there all the same, to be signed later.
+#[test]
+fn a_key_that_is_lost_meanwhile_loses_no_verdict() {
+    let scene = Scene::new();
+    let (key, public) = keys::make(scene.path());
+    let message = scene.path().join("message");
+    // For the question whether it signs, and never again.
+    let once = format!(
+        "[ ! -e {0} ] || {{ echo 'the slot is gone' >&2; exit 1; }}\n\
+         cat > {0} && openssl pkeyutl -sign -rawin -inkey {1} -in {0}",
+        message.display(),
+        key.display()
+    );
+    let program = script(&scene, &once);
+    let options = [Path::new("--sign-command"), &program, Path::new("--sign-public"), &public];
+    let outcome = Gate::new(&scene).option(options).trigger(["true"]);
+    outcome.assert_code(125);
+    assert!(outcome.stderr.contains("the slot is gone"), "{}", outcome.story());
+    assert!(outcome.stderr.contains("effectgate bundle"), "{}", outcome.story());
+    assert_eq!(outcome.verdict()["verdict"], "pass");
+    let paths = [outcome.evidence.as_path(), Path::new("--sign-key"), &key];
+    assert!(effectgate(&["bundle"], &paths).status.success());
+    verified(&outcome.evidence, &public);
+}
+
 /// What was not signed when it was written can be signed where the key is.
 #[test]
 fn evidence_is_signed_later() {
     let scene = Scene::new();
-    let (key, public) = key(&scene);
+    let (key, public) = keys::make(scene.path());
     let outcome = Gate::new(&scene).trigger(["true"]);
     outcome.assert_pass();
     let args = [Path::new("--key"), public.as_path(), &outcome.evidence];

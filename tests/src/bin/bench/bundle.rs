@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use effectgate_tests::{Scene, gate};
+use effectgate_tests::{Scene, gate, keys};
 
 /// Files that the job makes, each an effect of its own.
 const FILES: [u64; 3] = [1_000, 10_000, 100_000];
@@ -18,12 +18,7 @@ pub fn main() -> Result<()> {
     );
     for files in FILES {
         let scene = Scene::new();
-        let key = scene.path().join("key.pem");
-        let mut make = Command::new("openssl");
-        ensure!(
-            make.args(["genpkey", "-algorithm", "ed25519", "-out"]).arg(&key).status()?.success(),
-            "openssl makes no key"
-        );
+        let (key, _) = keys::make(scene.path());
         let evidence = scene.new_evidence();
         let script = format!("i=0; while [ $i -lt {files} ]; do : > f$i; i=$((i+1)); done");
         let mut run = Command::new(gate::binary());
