@@ -66,8 +66,6 @@ pub struct Which {
 pub struct LogQuery {
     #[command(flatten)]
     pub logs: Logs,
-    #[command(flatten)]
-    pub which: Which,
     /// At most so many records (default: 1000 on a terminal, all elsewhere)
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
@@ -85,6 +83,8 @@ pub struct LogQuery {
         conflicts_with_all = ["limit", "skip"]
     )]
     pub count: Option<By>,
+    #[command(flatten)]
+    pub which: Which,
 }
 
 /// What records are counted by.
@@ -105,23 +105,23 @@ pub enum By {
 pub struct LogTree {
     #[command(flatten)]
     pub logs: Logs,
-    #[command(flatten)]
-    pub which: Which,
     /// Show each process, also those that are alike
     #[arg(long)]
     pub all: bool,
+    #[command(flatten)]
+    pub which: Which,
 }
 
 #[derive(Debug, Args)]
 pub struct LogTimeline {
     #[command(flatten)]
     pub logs: Logs,
-    #[command(flatten)]
-    pub which: Which,
     /// Effects of a program that are alike are one entry within this time, in
     /// milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub window: u64,
+    #[command(flatten)]
+    pub which: Which,
 }
 
 #[derive(Debug, Args)]
@@ -151,9 +151,9 @@ pub struct LogDiff {
 pub struct LogExport {
     #[command(flatten)]
     pub logs: Logs,
-    #[command(flatten)]
-    pub which: Which,
     /// Write the records to this file, which must not be there yet, as Parquet
     #[arg(long, value_name = "FILE")]
     pub parquet: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
 }
