@@ -98,11 +98,15 @@ macro_rules! for_each_offset {
             OFF_PIDNS_LEVEL = "pid_namespace" "level";
             OFF_USERNS_LEVEL = "user_namespace" "level";
             OFF_SB_ROOT = "super_block" "s_root";
+            OFF_CGROUP_ROOT = "cgroup" "root";
+            OFF_HIERARCHY_ID = "cgroup_root" "hierarchy_id";
             OFF_CRED_UID = "cred" "uid";
             OFF_CRED_GID = "cred" "gid";
             OFF_IPC_ID = "kern_ipc_perm" "id";
             OFF_SOCK_CGROUP = "sock" "sk_cgrp_data.cgroup";
             OFF_SOCK_GROUP = "sock" "sk_reuseport_cb";
+            OFF_SOCK_PEER_PID = "sock" "sk_peer_pid";
+            OFF_PID_NUMBERS = "pid" "numbers";
             OFF_SOCK_FAMILY = "sock" "__sk_common.skc_family";
             OFF_SOCK_PORT = "sock" "__sk_common.skc_num";
             OFF_SOCK_TYPE = "sock" "sk_type";

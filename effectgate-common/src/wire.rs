@@ -215,6 +215,9 @@ pub mod reach {
     /// A System V object that the job did not make, or not for sure; `detail` is
     /// its number.
     pub const OTHERS_IPC: u32 = 22;
+    /// Whoever opens or reads files is to wait for the job (fanotify's
+    /// permissions); `file` is which.
+    pub const HOLD_UP: u32 = 23;
 }
 
 /// Flags of a [`FileObject`].
@@ -237,10 +240,13 @@ pub mod obj {
     /// The path ends at the root of a mount that is not attached to the
     /// initial mount tree.
     pub const DETACHED: u32 = 1 << 6;
-    /// On a `/proc`, in the directory of the process that acts.
+    /// On a `/proc`, in the directory of the process that acts, or of another one
+    /// of its job.
     pub const OWN_PROC: u32 = 1 << 7;
     /// The hook knows no mount: the path is the one inside the file system.
     pub const IN_FILE_SYSTEM: u32 = 1 << 8;
+    /// [`INTERNAL`], but reached through the descriptors of another process.
+    pub const ANOTHERS: u32 = 1 << 9;
 }
 
 /// A file, directory or directory entry, as the kernel holds it.

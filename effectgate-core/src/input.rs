@@ -290,7 +290,8 @@ pub struct FileObject {
     /// On a mount internal to the kernel: memfd, pipe, socket.
     pub internal: bool,
     pub unlinked: bool,
-    /// On a `/proc`, in the directory of the process that acts.
+    /// On a `/proc`, in the directory of the process that acts, or of another one
+    /// of its job.
     pub own_proc: bool,
 }
 
@@ -418,6 +419,8 @@ pub enum Reach {
     /// Another process's limits, priority, processors or place in memory; the
     /// detail is the number of the system call.
     Process,
+    /// Whoever opens or reads files is to wait for the job (fanotify).
+    HoldUp,
     /// A System V object that the job did not make; where only system calls are
     /// seen, one that it did not make for sure.
     OthersIpc,

@@ -6,11 +6,13 @@
 //! 1. [`policy::parse`] reads an envelope or a manifest; [`pin`] holds it against its digest.
 //! 2. [`State::new`] and [`step`]: every [`input::Input`] goes in, [`Line`]s
 //!    for the log come out, and with the job's end its [`Verdict`].
-//! 3. [`replay::replay`] checks such a log and judges it again.
+//! 3. [`replay::replay`] checks such a log and judges it again;
+//!    [`merkle`], [`checkpoint`] and [`proof`] prove one record of it alone.
 //!
 //! Around a run: [`diff`] says what a changed policy newly permits, [`draft`]
 //! proposes one from a recorded run, [`compare`] holds a trace of an agent's
-//! harness against one, and [`packet`] is what follows from both.
+//! harness against one, and [`packet`] is what follows from both. Behind it:
+//! [`forensics`] answers questions to logs.
 //!
 //! ```
 //! let text = br#"{
@@ -26,23 +28,31 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 mod canonical;
 pub mod chain;
+pub mod checkpoint;
 pub mod compare;
+pub mod decide;
 pub mod diff;
 pub mod draft;
+pub mod dropped;
+pub mod dsse;
 mod entries;
 mod envelope;
 pub mod escape;
 mod fault;
 #[cfg(test)]
 mod fixture;
+pub mod forensics;
 mod form;
+pub mod freeze;
 mod host;
 pub mod input;
 mod json;
 pub mod judge;
 mod manifest;
+pub mod merkle;
 mod names;
 mod note;
 pub mod packet;
@@ -52,13 +62,17 @@ pub mod policy;
 pub mod process;
 pub mod profile;
 pub mod programs;
+pub mod proof;
+pub mod properties;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod scan;
 pub mod schema;
 pub mod secret;
+pub mod statement;
 mod step;
 pub mod time;
 pub mod trace;

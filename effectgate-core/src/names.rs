@@ -3,11 +3,14 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::decide::Answer;
+use crate::dropped::Why;
 use crate::input::{
     Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
 };
 use crate::judge::Decision;
 use crate::policy::OnLoss;
+use crate::properties::PropertyResult;
 use crate::record::{EnvAction, GuardAction, ProcessAction};
 use crate::verdict::Outcome;
 
@@ -37,6 +40,17 @@ macro_rules! names {
 }
 
 names! {
+    Answer {
+        Pass = "pass",
+        Hold = "hold",
+        Fail = "fail",
+        Indeterminate = "indeterminate",
+    }
+    PropertyResult {
+        Pass = "pass",
+        Fail = "fail",
+        Absent = "absent",
+    }
     Class {
         File = "file", Exec = "exec", Env = "env", Net = "net", Tool = "tool", Limit = "limit",
         Guard = "guard",
@@ -68,6 +82,7 @@ names! {
         Terminal = "terminal_input", SqPoll = "sqpoll", UserNamespace = "user_namespace",
         Key = "key", Ipc = "ipc", Watch = "watch", Identity = "identity", Machine = "machine",
         Socket = "socket", Process = "process", OthersIpc = "others_ipc",
+        HoldUp = "hold_up",
     }
     OnLoss { Mark = "mark", Kill = "kill", Deny = "deny" }
     Limited { WallClock = "max_wall_clock_sec" }
@@ -76,6 +91,7 @@ names! {
         Killed = "killed",
     }
     Decision { Allowed = "allowed", Recorded = "recorded", Denied = "denied", Killed = "killed" }
+    Why { Age = "age", Size = "size" }
     Outcome { Pass = "pass", Fail = "fail", Indeterminate = "indeterminate" }
 }
 

@@ -32,7 +32,26 @@ pub fn path(bytes: &[u8]) -> Bytes {
     if shapes::is_plain(bytes) {
         return bytes.to_vec();
     }
-    bytes.split(|b| *b == b'/').map(text).collect::<Vec<_>>().join(&b'/')
+    let mut scheme = None;
+    let names = bytes.split(|b| *b == b'/').map(|name| {
+        let shown = match scheme {
+            Some(scheme) => text(&authority(scheme, name)),
+            None => text(name),
+        };
+        // The kernel knows no empty names: of two slashes one is left.
+        if !name.is_empty() {
+            scheme = name.ends_with(b":").then_some(name);
+        }
+        shown
+    });
+    names.collect::<Vec<_>>().join(&b'/')
+}
+
+/// What follows the scheme of a URL that is a path, without its password.
+fn authority(scheme: &[u8], name: &[u8]) -> Bytes {
+    let before = [scheme, b"//"].concat();
+    let url = shapes::url_passwords(&[&before, name].concat());
+    url[before.len()..].to_vec()
 }
 
 /// A path that is text.
@@ -109,7 +128,10 @@ mod tests {
                 2 => vec![format!("--{name}"), secret.clone()],
                 3 => vec![format!("export {name}={secret}; {after}")],
                 4 => vec![format!("export {name}='{after} {secret}'")],
-                5 => vec![format!("https://user:{secret}@host/{after}")],
+                5 => vec![format!(
+                    "https:{}user:{secret}@host/{after}",
+                    ["/", "//"][after.len() % 2]
+                )],
                 6 => vec![format!("Authorization: Bearer {secret}")],
                 7 => vec![format!("{before}ghp_{secret} {after}")],
                 8 => vec![format!("{before} sk-{secret} {after}")],
@@ -225,6 +247,11 @@ mod tests {
             ("/srv/ghp_0123456789abcdef/x", "/srv/[redacted]/x"),
             ("/srv/a-ghp_0123456789abcdef.txt", "/srv/a-[redacted].txt"),
             ("/srv/token=abc/x", "/srv/token=[redacted]/x"),
+            ("/srv/https://a:b@h/x", "/srv/https://a:[redacted]@h/x"),
+            ("/cache/https:/a:b@h/x", "/cache/https:/a:[redacted]@h/x"),
+            ("/cache/https:/abc@h/x", "/cache/https:/[redacted]@h/x"),
+            ("ssh://git@h/x", "ssh://git@h/x"),
+            ("/srv/x:/a@b", "/srv/x:/a@b"),
         ] {
             assert_eq!(String::from_utf8(path(from.as_bytes())).unwrap(), want);
         }
@@ -235,6 +262,7 @@ mod tests {
             ("sk-short", "sk-short"),
             ("kworker/0:1", "kworker/0:1"),
             ("tokio-runtime-w", "tokio-runtime-w"),
+            ("https:/a:b@h", "https:/a:[redacted]@h"),
         ] {
             assert_eq!(String::from_utf8(comm(from.as_bytes())).unwrap(), want);
         }
@@ -258,7 +286,7 @@ mod tests {
         #[test]
         fn paths_keep_their_shape(
             parts in prop::collection::vec(
-                "\\.\\.|proc|[0-9]{1,3}|ghp_[a-z]{8,9}|[ -.0-~]{0,12}|(token|x-key)[=: ]{1,2}[a-z\"']{0,3}",
+                "\\.\\.|proc|[0-9]{1,3}|https?:|[a-z]:[a-z]@h|ghp_[a-z]{8,9}|[ -.0-~]{0,12}|(token|x-key)[=: ]{1,2}[a-z\"']{0,3}",
                 0..6,
             )
         ) {

@@ -3,21 +3,25 @@
 
 mod lines;
 mod place;
+mod records;
 
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-pub(crate) use lines::Lines;
+use serde_json::Value;
+
+pub(crate) use lines::{LONGEST, Lines};
 pub(crate) use place::{Places, stage};
 
-pub use lines::{ReplayError, Verified, day, verify};
+pub use lines::{Line, ReplayError, day};
+pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;
-use crate::input::Input;
+use crate::input::{Class, Input};
 use crate::policy::Policy;
 use crate::record::read;
-use crate::step::{State, step};
-use crate::verdict::{Outcome, Verdict};
+use crate::step::{self, State, step};
+use crate::verdict::{Outcome, Verdict, Violation};
 
 /// What a log says when it is judged again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +52,38 @@ impl Replayed {
 /// [`ReplayError`] when the log cannot be read or does not hold; it says how
 /// far it is good.
 pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError> {
+    each(log, policy, |_, _| {})
+}
+
+/// The same, and shows each record as it stands in the log, with the violations
+/// that judging it again found in it.
+///
+/// # Errors
+/// As [`replay()`].
+pub fn each(
+    log: impl BufRead,
+    policy: Policy,
+    mut show: impl FnMut(&Value, &[Violation]),
+) -> Result<Replayed, ReplayError> {
     let (mut lines, first, opening) = Lines::open(log)?;
     let same_policy = opening.sha256 == policy.sha256;
+    let mut policy = policy;
+    if same_policy {
+        // The same file by another name, as evidence keeps it.
+        policy.file.clone_from(&opening.file);
+    }
+    let compare = if opening.sparse { Compare::Judgement } else { Compare::Bytes };
     let (started, places) = stage(opening, policy, same_policy);
-    let mut run = Run { state: State::new(), due: VecDeque::new(), disagreement: None };
+    let mut run = Run {
+        state: State::new(),
+        due: VecDeque::new(),
+        violations: Vec::new(),
+        compare,
+        disagreement: None,
+    };
     run.take(0, &first.bytes, || Ok(Input::Started(Box::new(started))))
         .map_err(|what| lines.flawed(Flaw::Content(what)))?;
+    show(&first.value, &[]);
     let mut verdict = None;
     let mut logged = None;
     while let Some((seq, line)) = lines.next()? {
@@ -66,12 +96,12 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
             })
             .map_err(|what| lines.flawed(Flaw::Content(what)))?;
         verdict = verdict.or(finished);
+        show(&line.value, &run.violations);
     }
     let (Some(mut verdict), Some(logged)) = (verdict, logged) else {
         return Err(lines.flawed(Flaw::Content("verdict")));
     };
-    verdict.log.records = lines.records();
-    verdict.log.head = lines.head().to_owned();
+    verdict.log = lines.log();
     let disagreement = run.disagreement.filter(|_| same_policy);
     Ok(Replayed { verdict, logged, same_policy, disagreement })
 }
@@ -79,8 +109,44 @@ pub fn replay(log: impl BufRead, policy: Policy) -> Result<Replayed, ReplayError
 /// The step, with what it wrote and the log has yet to show.
 struct Run {
     state: State,
-    due: VecDeque<Vec<u8>>,
+    due: VecDeque<step::Line>,
+    /// What the line that was taken last speaks of.
+    violations: Vec<Violation>,
+    compare: Compare,
     disagreement: Option<u64>,
+}
+
+/// What of a record must come out as it stands in the log.
+#[derive(Clone, Copy)]
+enum Compare {
+    /// All of it.
+    Bytes,
+    /// What it was judged to be. Opening records once held less, so that the
+    /// chain that hangs on them comes out otherwise.
+    Judgement,
+}
+
+impl Compare {
+    /// What a guest holds was not asked then, and is in no record that follows
+    /// from what it does.
+    fn passes_over(self, line: &[u8], due: &[u8]) -> bool {
+        let of_env = |judgement: [Value; 5]| judgement[0] == Class::Env.name();
+        matches!(self, Compare::Judgement)
+            && judgement(due).is_some_and(of_env)
+            && !self.same(line, due)
+    }
+
+    fn same(self, line: &[u8], due: &[u8]) -> bool {
+        match self {
+            Compare::Bytes => line == due,
+            Compare::Judgement => judgement(line).is_some() && judgement(line) == judgement(due),
+        }
+    }
+}
+
+fn judgement(line: &[u8]) -> Option<[Value; 5]> {
+    let record: Value = serde_json::from_slice(line).ok()?;
+    Some(["class", "action", "within", "rule", "decision"].map(|key| record[key].clone()))
 }
 
 impl Run {
@@ -93,14 +159,19 @@ impl Run {
         input: impl FnOnce() -> read::Read<Input>,
     ) -> read::Read<Option<Verdict>> {
         let mut verdict = None;
+        while self.due.front().is_some_and(|due| self.compare.passes_over(line, &due.bytes)) {
+            self.due.pop_front();
+        }
         if self.due.is_empty() {
             let output = step(&mut self.state, input()?);
-            self.due.extend(output.records.into_iter().map(|line| line.bytes));
+            self.due.extend(output.records);
             verdict = output.verdict;
         }
-        if self.due.pop_front().as_deref() != Some(line) {
+        let due = self.due.pop_front();
+        if !due.as_ref().is_some_and(|due| self.compare.same(line, &due.bytes)) {
             self.disagreement.get_or_insert(seq);
         }
+        self.violations = due.map(|due| due.violations).unwrap_or_default();
         Ok(verdict)
     }
 }

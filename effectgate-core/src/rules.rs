@@ -283,8 +283,28 @@ pub const POLICY: &[Rule] = &[
     ("pin-floating", "A version that moves is another program tomorrow, under today's review."),
 ];
 
-/// Rules of review notes, pins and profiles.
+/// Rules of review notes, pins, profiles and freeze ledgers.
 pub const OTHER: &[Rule] = &[
+    (
+        "freeze-scope",
+        "What a job did to the machine is inside its envelope or it is not; a freeze that could excuse it would be a way around the gate.",
+    ),
+    (
+        "ledger-dates",
+        "A freeze without an end is a test that nobody runs any more; the day says when somebody looks again.",
+    ),
+    (
+        "ledger-form",
+        "A row that can be read in two ways could freeze another property than the one that was reviewed.",
+    ),
+    (
+        "ledger-runs",
+        "A freeze is for two runners that disagree; one run, or two that agree, have nothing to freeze.",
+    ),
+    (
+        "ledger-value",
+        "Who looks into a freeze later needs the person, the reason and the evidence of both runs.",
+    ),
     (
         "pin",
         "The digest is what ties a run to what was reviewed; half a digest ties it to nothing.",

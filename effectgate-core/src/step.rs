@@ -9,7 +9,7 @@ use job::Job;
 
 use crate::input::{Class, Input, JobId};
 use crate::judge::Decision;
-use crate::verdict::{Verdict, Violation};
+use crate::verdict::{Log, Verdict, Violation};
 
 /// The jobs that are being watched.
 #[derive(Debug, Default)]
@@ -52,6 +52,11 @@ impl State {
     /// Inputs that were ignored since the beginning.
     pub fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    /// A job's log as far as it goes; `None` when it is not being watched.
+    pub fn log(&self, job: JobId) -> Option<Log> {
+        self.jobs.get(&job).map(Job::log)
     }
 
     /// Jobs that have started and not finished.

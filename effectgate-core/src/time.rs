@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Option<UnixNanos> {
 
 /// Reads any time of RFC 3339 (5.6), with any offset; digits behind the ninth
 /// of a second are cut off.
-pub(crate) fn rfc3339(text: &str) -> Option<UnixNanos> {
+pub fn rfc3339(text: &str) -> Option<UnixNanos> {
     const MINUTE: i64 = 60;
     let (day, rest) = text.split_at_checked(10)?;
     let (year, month, day) = read_day(day)?;

@@ -5,12 +5,13 @@ mod tally;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub(crate) use tally::Tally;
 
 use crate::input::{Backend, Class, Coverage, Coverages};
 use crate::judge::{Decision, Rule};
+use crate::merkle::Hash;
 use crate::pin::ReviewNote;
 use crate::policy::Kind;
 use crate::process::Process;
@@ -78,11 +79,21 @@ pub struct Command {
 }
 
 /// The log that the verdict rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Log {
+    /// Its name in checkpoints: [`crate::chain::ORIGIN`] and its first record's
+    /// hash, which no other log has.
+    pub origin: String,
     pub records: u64,
     /// The closing record's hash.
     pub head: String,
+    /// The root of the Merkle tree over the records (RFC 9162).
+    #[serde(serialize_with = "as_hex")]
+    pub root: Hash,
+}
+
+fn as_hex<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&crate::pin::hex(hash))
 }
 
 /// An effect outside the policy. One entry stands for all that differ in

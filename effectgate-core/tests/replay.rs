@@ -9,6 +9,7 @@ use effectgate_core::chain::Flaw;
 use effectgate_core::input::*;
 use effectgate_core::policy::Rights;
 use effectgate_core::replay::{ReplayError, replay, verify};
+use effectgate_core::report;
 use effectgate_core::{Outcome, Verdict};
 use proptest::prelude::*;
 
@@ -40,7 +41,7 @@ fn the_same_policy_says_the_same() {
     assert_eq!(replayed.logged, Outcome::Fail);
     assert_eq!(replayed.verdict, verdict);
     let verified = verify(&log[..]).unwrap();
-    assert_eq!((verified.records, verified.head), (verdict.log.records, verdict.log.head));
+    assert_eq!(verified.log, verdict.log);
 }
 
 #[test]
@@ -121,6 +122,31 @@ fn roots_hold_whatever_is_taken_out_of_their_paths() {
     let (lines, _) = job(started(), write(root, RootMatch::Outside));
     let replayed = replay(&log(&lines)[..], policy_with_roots(&[root])).unwrap();
     assert_eq!(replayed.verdict.verdict, Outcome::Indeterminate, "which of them it was");
+}
+
+#[test]
+fn a_clock_that_goes_backwards_breaks_nothing() {
+    let at = |ts| match write("/etc/x", RootMatch::Outside) {
+        Input::Event(event) => Input::Event(Event { ts, ..event }),
+        other => other,
+    };
+    let inputs = vec![at(T0 + 9), at(T0 - 5 * 86_400_000_000_000), at(1), at(T0 + 10)];
+    let (lines, verdict) = job(started(), inputs);
+    let log = log(&lines);
+    assert_eq!(verify(&log[..]).unwrap().log, verdict.log);
+    let replayed = replay(&log[..], policy()).unwrap();
+    assert!(replayed.agrees());
+    assert_eq!(replayed.verdict, verdict);
+}
+
+#[test]
+fn the_policy_file_may_have_another_name() {
+    let (log, verdict) = small();
+    let mut kept = policy();
+    kept.file = "evidence/policy".into();
+    let replayed = replay(&log[..], kept).unwrap();
+    assert!(replayed.same_policy && replayed.agrees());
+    assert_eq!(replayed.verdict, verdict);
 }
 
 #[test]
@@ -282,6 +308,7 @@ proptest! {
         replace(&mut records[at], &mut { n }, &with);
         if records.iter().all(|record| record.is_object()) {
             let _ = replay(&seal(records.clone())[..], policy());
+            let _ = report::of_log(&seal(records.clone())[..], policy(), ENVELOPE.as_bytes());
             let _ = replay(&seal(records)[..], policy_with_roots(&["/opt"]));
         }
     }

@@ -1,13 +1,20 @@
 //! The command line (a contract: other tools rely on it).
 
+mod questions;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::sign::{KEY_VARIABLE, Source};
+pub use questions::{
+    By, LogDiff, LogExport, LogQuery, LogTimeline, LogTree, LogWhoTouched, Logs, Which,
+};
 use values::duration;
 pub use values::{Backend, Format, MinCoverage, Mode, Wanted};
+
+use crate::log::{SEGMENT_BYTES, SMALLEST_SEGMENT};
 
 /// Tells from inside the kernel what a job really did, holds it against an
 /// envelope written beforehand, and fails closed.
@@ -63,6 +70,20 @@ pub enum Command {
     /// Judge a recorded log again
     #[command(after_help = "Example:\n  effectgate replay out/events.jsonl --envelope agent.json")]
     Replay(Replay),
+    /// Tell what a job did, from its evidence
+    #[command(after_help = "Example:\n  effectgate report out\n  \
+        effectgate report out --html --output report.html\n  \
+        effectgate report out --markdown >> \"$GITHUB_STEP_SUMMARY\"\n\n\
+        The log is judged again by the policy in the bundle; the report says what that came to.\n\n\
+        Exit codes: 0 the report was made, whatever the verdict; 2 wrong usage, or the bundle could not\n\
+        be read or its log does not hold.")]
+    Report(Report),
+    /// Verify a log, or prove that it holds one record
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n  \
+        effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log verify record-17.tlog-proof --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Log(Log),
     /// Hold a trace against a manifest
     #[command(
         after_help = "Example:\n  effectgate compare --manifest agent-egress.yml --trace trace.jsonl\n\n\
@@ -79,6 +100,44 @@ pub enum Command {
         Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read."
     )]
     Packet(Packet),
+    /// Say what follows from two runs of one job by two runners
+    #[command(
+        after_help = "Example:\n  effectgate decide --left one/verdict.json --right other/verdict.json \\\n    \
+        --ledger freeze_ledger.tsv --key public.pem\n\n\
+        Both bundles must hold. A violation fails, whatever the runners and the ledger say; so does what\n\
+        was not observed. Where the runners disagree on a property outside the envelope, a live row of\n\
+        the ledger for exactly that lets it pass.\n\n\
+        Exit codes: 0 pass; 1 fail, hold or indeterminate; 2 wrong usage, or a file could not be read."
+    )]
+    Decide(Decide),
+    /// Keep the ledger of frozen properties
+    #[command(
+        after_help = "Example:\n  effectgate freeze add --property ranking/top-10 --left one --right other \\\n    \
+        --owner 'A. Person' --reason 'the index is rebuilt' --expires 2026-12-31\n  \
+        effectgate freeze check\n\n\
+        What an envelope covers cannot be frozen. Days are calendar days in UTC; a row holds through its\n\
+        last day.\n\n\
+        Exit codes: 0 it was added, or every row holds; 1 it may not be, or one does not; 2 wrong usage,\n\
+        or a file could not be read or written."
+    )]
+    Freeze(Freeze),
+    /// Complete an evidence directory, sign it, or pack it into one file
+    #[command(
+        after_help = "Example:\n  effectgate bundle out --sign-key key.pem --output out.tar.zst\n\n\
+        A bundle that does not hold is neither signed nor packed. A key is made with\n\
+        `openssl genpkey -algorithm ed25519 -out key.pem`, its public half with\n\
+        `openssl pkey -in key.pem -pubout -out public.pem`.\n\n\
+        Exit codes: 0 it was signed or packed; 1 it does not hold; 2 wrong usage, or a file could not be\n\
+        read or written."
+    )]
+    Bundle(Bundle),
+    /// Verify an evidence bundle, offline
+    #[command(after_help = "Example:\n  effectgate verify out.tar.zst --key public.pem\n\n\
+        Holds every file against its digest, the signature against the key, the policy against its pin\n\
+        and the log, and judges the log again: it must come to the verdict that is there.\n\n\
+        Exit codes: 0 it holds, whatever its verdict is; 1 it does not; 2 wrong usage, or it could not be\n\
+        read. Without --key, 0 says only that its files fit together: anybody can make such a bundle.")]
+    Verify(Verify),
     /// Say what this kernel allows, per backend and class, and how to get more
     #[command(after_help = "Example:\n  sudo effectgate doctor")]
     Doctor,
@@ -133,12 +192,53 @@ pub struct Run {
     /// Keep the evidence in this directory, which must be empty or absent
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
+    /// Close a segment of the log at this size, and compress it
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = SEGMENT_BYTES,
+        value_parser = clap::value_parser!(u64).range(SMALLEST_SEGMENT..)
+    )]
+    pub segment_bytes: u64,
+    #[command(flatten)]
+    pub sign: Sign,
     /// Write metrics in Prometheus' text format to this file at the end
     #[arg(long, value_name = "FILE")]
     pub metrics_file: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Who signs the evidence.
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// Sign the evidence with this Ed25519 key (PKCS#8, PEM), which only its
+    /// owner may read (default: the file that EFFECTGATE_SIGN_KEY names)
+    #[arg(long, value_name = "FILE", conflicts_with = "sign_command")]
+    pub sign_key: Option<PathBuf>,
+    /// Have this program sign: it gets the bytes on standard input and writes
+    /// the Ed25519 signature, raw or in Base64
+    #[arg(long, value_name = "PROGRAM", requires = "sign_public")]
+    pub sign_command: Option<PathBuf>,
+    /// The public key of that program (SPKI, PEM)
+    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    pub sign_public: Option<PathBuf>,
+}
+
+impl Sign {
+    /// Where the key is; `None` when nothing is to be signed.
+    ///
+    /// # Errors
+    /// When the options contradict each other.
+    pub fn source(&self) -> anyhow::Result<Option<Source>> {
+        Source::of(
+            self.sign_key.clone(),
+            self.sign_command.clone(),
+            self.sign_public.clone(),
+            std::env::var_os(KEY_VARIABLE).as_deref(),
+        )
+    }
 }
 
 /// The policy file: exactly one.
@@ -204,7 +304,8 @@ pub struct Diff {
 
 #[derive(Debug, Args)]
 pub struct Draft {
-    /// The recorded log (events.jsonl), or a trace of the agent's harness
+    /// The recorded log (an evidence directory, or its events.jsonl), or a
+    /// trace of the agent's harness
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
     /// Propose an envelope instead of a manifest
@@ -226,11 +327,132 @@ pub struct Draft {
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The log (events.jsonl)
+    /// The log: an evidence directory, or its events.jsonl
     pub events: PathBuf,
     /// The policy to judge by
     #[command(flatten)]
     pub policy: PolicyFile,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The evidence directory of a job
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    #[command(flatten)]
+    pub kind: ReportKind,
+    /// Write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What the report is for: at most one.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ReportKind {
+    /// One self-contained HTML file
+    #[arg(long)]
+    pub html: bool,
+    /// Markdown, for the summary of a step in a pipeline
+    #[arg(long)]
+    pub markdown: bool,
+    /// Annotations of GitHub, at the lines of the policy
+    #[arg(long)]
+    pub annotations: bool,
+    /// SARIF 2.1.0, for code scanning
+    #[arg(long)]
+    pub sarif: bool,
+    /// JUnit XML, for test reports
+    #[arg(long)]
+    pub junit: bool,
+    /// OCSF 1.8.0, a JSON event a line
+    #[arg(long)]
+    pub ocsf: bool,
+    /// OpenTelemetry's logs, a JSON request a line
+    #[arg(long)]
+    pub otlp: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Log {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Find any changed, removed, reordered or added byte, and say how far the
+    /// log is good
+    #[command(after_help = "Example:\n  effectgate log verify out --key signer.pub\n\n\
+        Exit codes: 0 it holds; 1 it does not; 2 wrong usage, or a file could not be read.")]
+    Verify(LogVerify),
+    /// Prove to somebody who has only the public key that the log holds a
+    /// record, or that it continues an older checkpoint
+    #[command(after_help = "Example:\n  effectgate log prove out 17 > record-17.tlog-proof\n  \
+        effectgate log prove out --since older-checkpoint\n\n\
+        Exit codes: 0 it is proven; 1 the log does not hold; 2 wrong usage, or a file could not be read.")]
+    Prove(LogProve),
+    /// Find records
+    #[command(
+        after_help = "Example:\n  effectgate log query /var/lib/effectgate/jobs --outside --since 7d\n  \
+        effectgate log query out --class net --count=host\n  \
+        effectgate log query out --path /etc --action open_write --format json\n\n\
+        With --format json each record is printed as it stands in its log, one a line.\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    Query(LogQuery),
+    /// Show the processes of each job, and what they did
+    #[command(after_help = "Example:\n  effectgate log tree out\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Tree(LogTree),
+    /// Show what happened, in order
+    #[command(after_help = "Example:\n  effectgate log timeline out --class net,exec\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say.")]
+    Timeline(LogTimeline),
+    /// Say which jobs and processes touched a path, how, and when first and last
+    #[command(
+        after_help = "Example:\n  effectgate log who-touched /etc/passwd /var/lib/effectgate/jobs\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: what is printed is what its good records say."
+    )]
+    WhoTouched(LogWhoTouched),
+    /// Say what two runs did differently
+    #[command(after_help = "Example:\n  effectgate log diff before/ after/\n\n\
+        Exit codes: 0 they did the same; 1 they did not; 2 wrong usage, or a log could not be read to its end.")]
+    Diff(LogDiff),
+    /// Write records to a file that other programs can ask
+    #[command(
+        after_help = "Example:\n  effectgate log export /var/lib/effectgate/jobs --parquet november.parquet\n\n\
+        Exit codes: 0 every log was read to its end; 2 wrong usage, or a log could not be read, or not to\n\
+        its end: the file holds its good records; or the file could not be written."
+    )]
+    Export(LogExport),
+}
+
+#[derive(Debug, Args)]
+pub struct LogVerify {
+    /// An evidence directory, a log (events.jsonl), a proof of one record, or
+    /// the daemon's dropped.jsonl
+    pub path: PathBuf,
+    /// The public key that the checkpoint must be signed by (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct LogProve {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
+    /// The record's number
+    #[arg(value_name = "SEQ", required_unless_present = "since", conflicts_with = "since")]
+    pub seq: Option<u64>,
+    /// A checkpoint that was taken of the same log before
+    #[arg(long, value_name = "FILE")]
+    pub since: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +480,94 @@ pub struct Packet {
     /// current one to assemble, the one that the packet names to verify)
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bundle {
+    /// The evidence directory
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub sign: Sign,
+    /// Add what the runner says of properties: JSON (effectgate.properties/v1)
+    /// or JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub properties: Option<PathBuf>,
+    /// The runner's name, for JUnit XML
+    #[arg(long, value_name = "NAME", requires = "properties")]
+    pub runner: Option<String>,
+    /// Pack the bundle into this file (.tar.zst), which must not be there
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle: a directory or a .tar.zst
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    /// The public key of whoever must have signed it (SPKI, PEM); of several,
+    /// one must
+    #[arg(long, value_name = "FILE")]
+    pub key: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Decide {
+    #[command(flatten)]
+    pub sides: Sides,
+    /// The freeze ledger (default: nothing is frozen)
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+}
+
+/// Two runs of one job.
+#[derive(Debug, Args)]
+pub struct Sides {
+    /// One runner's bundle: a directory, its verdict.json, or a .tar.zst
+    #[arg(long, value_name = "VERDICT")]
+    pub left: PathBuf,
+    /// The other runner's bundle
+    #[arg(long, value_name = "VERDICT")]
+    pub right: PathBuf,
+    /// A public key by which a bundle may be signed (SPKI, PEM; repeat for
+    /// more); without one, signatures are not asked for
+    #[arg(long, value_name = "FILE")]
+    pub key: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Freeze {
+    /// The ledger
+    #[arg(long, global = true, value_name = "FILE", default_value = "freeze_ledger.tsv")]
+    pub ledger: PathBuf,
+    #[command(subcommand)]
+    pub command: FreezeCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FreezeCommand {
+    /// Add a row: a property on which two runners disagree
+    Add {
+        /// The property, as both runners name it
+        #[arg(long, value_name = "NAME")]
+        property: String,
+        #[command(flatten)]
+        sides: Sides,
+        /// The person who answers for it
+        #[arg(long, value_name = "NAME")]
+        owner: String,
+        /// Why the runners disagree
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// The last day on which it holds, YYYY-MM-DD, in UTC
+        #[arg(long, value_name = "DAY")]
+        expires: String,
+    },
+    /// Show the rows
+    List,
+    /// Report every fault of the ledger, and every row that has expired
+    Check,
 }
 
 #[derive(Debug, Args)]

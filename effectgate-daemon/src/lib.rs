@@ -1,14 +1,19 @@
 //! The observer: loads the kernel side, runs jobs, serves the API and the
 //! metrics. The binary is a thin wrapper around [`commands::dispatch`].
 
+pub mod bundle;
 pub mod cli;
 mod clock;
 pub mod commands;
 pub mod diagnose;
 pub mod engine;
 pub mod exit;
+mod ledger;
+pub mod log;
 pub mod observe;
+mod properties;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod sign;
 pub mod sinks;

@@ -1,5 +1,5 @@
-//! What a job arranges for itself: it changes nothing that is not its own, and is
-//! only recorded.
+//! What a job arranges for itself. It changes nothing that is not its own, and is
+//! only recorded, unless others are to wait for it.
 
 use effectgate_common::wire::reach;
 
@@ -23,9 +23,18 @@ fn chroots<H: Hook>(ctx: &H) -> i32 {
     at::<H>(Reach::recorded(reach::CHROOT, 0), ctx.arg(0))
 }
 
+/// `FS_OPEN_PERM`, `FS_ACCESS_PERM`, `FS_OPEN_EXEC_PERM`, `FS_PRE_ACCESS`
+/// (include/linux/fsnotify_backend.h): who does so waits for an answer.
+pub const HOLD_UP: u64 = 0x1_0000 | 0x2_0000 | 0x4_0000 | 0x10_0000;
+
 /// `path_notify(path, mask, object)`
 #[inline(always)]
 fn watches<H: Hook>(ctx: &H) -> i32 {
+    let mask: u64 = ctx.arg(1);
+    if mask & HOLD_UP != 0 {
+        // Anybody, and so the observer.
+        return at::<H>(Reach::out(reach::HOLD_UP, 0), ctx.arg(0));
+    }
     at::<H>(Reach::recorded(reach::WATCH, 0), ctx.arg(0))
 }
 

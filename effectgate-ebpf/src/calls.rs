@@ -8,10 +8,12 @@ use aya_ebpf::{
 use effectgate_common::wire::reach;
 
 use crate::{
+    arrange::HOLD_UP,
     guard::{
         Reach, SIGIO, call, changes_log, changes_quotas, gives_signals, is_own, is_own_number,
         names_the_machine, owner, reached,
     },
+    ioctl::reaches_terminal,
     ipc,
     kernel::{
         OFF_TASK_PARENT, OFF_TASK_PTRACE_ENTRY, OFF_TASK_PTRACED, Ptr, offset, peek, peek_ptr,
@@ -23,6 +25,7 @@ use crate::{
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 mod nr {
     pub const IOCTL: u64 = 16;
+    pub const MADVISE: u64 = 28;
     pub const CLONE: u64 = 56;
     pub const FCNTL: u64 = 72;
     pub const PTRACE: u64 = 101;
@@ -34,6 +37,7 @@ mod nr {
     pub const SETRESUID: u64 = 117;
     pub const SETRESGID: u64 = 119;
     pub const RT_SIGQUEUEINFO: u32 = 129;
+    pub const VHANGUP: u64 = 153;
     pub const PIVOT_ROOT: u64 = 155;
     pub const ADJTIMEX: u64 = 159;
     pub const ACCT: u64 = 163;
@@ -58,6 +62,7 @@ mod nr {
     pub const UNSHARE: u64 = 272;
     pub const RT_TGSIGQUEUEINFO: u32 = 297;
     pub const PERF_EVENT_OPEN: u64 = 298;
+    pub const FANOTIFY_MARK: u64 = 301;
     pub const CLOCK_ADJTIME: u64 = 305;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const PROCESS_VM_WRITEV: u64 = 311;
@@ -72,6 +77,7 @@ mod nr {
     pub const PROCESS_MADVISE: u64 = 440;
     pub const MOUNT_SETATTR: u64 = 442;
     pub const QUOTACTL_FD: u64 = 443;
+    pub const OPEN_TREE_ATTR: u64 = 467;
 }
 
 /// Capabilities that the named calls need (`include/uapi/linux/capability.h`).
@@ -80,6 +86,7 @@ mod cap {
     pub const SYS_PACCT: u32 = 20;
     pub const SYS_BOOT: u32 = 22;
     pub const SYS_MODULE: u32 = 16;
+    pub const SYS_TTY_CONFIG: u32 = 26;
 }
 
 // include/uapi/linux/ptrace.h, mount.h, sched.h
@@ -88,6 +95,11 @@ const PTRACE_ATTACH: u64 = 16;
 const PTRACE_SEIZE: u64 = 0x4206;
 const FSCONFIG_CMD_CREATE: u64 = 6;
 const FSCONFIG_CMD_RECONFIGURE: u64 = 7;
+const FSCONFIG_CMD_CREATE_EXCL: u64 = 8;
+// include/uapi/asm-generic/mman-common.h, fanotify.h
+const MADV_HWPOISON: u64 = 100;
+const MADV_SOFT_OFFLINE: u64 = 101;
+const FAN_MARK_ADD: u64 = 1;
 const CLONE_NEWUSER: u64 = 0x1000_0000;
 /// `enum kernel_load_data_id` (`include/linux/kernel_read_file.h`).
 const LOADING_MODULE: u32 = 2;
@@ -109,8 +121,9 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
     }
     let regs: *const pt_regs = ctx.arg(0);
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
-    let (number, args) = unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi, (*regs).rdx]) };
-    let Some((what, detail)) = reach_of(number, args, ret) else { return 0 };
+    let (number, args, fourth) =
+        unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi, (*regs).rdx], (*regs).r10) };
+    let Some((what, detail)) = reach_of(number, args, fourth, ret) else { return 0 };
     let (what, detail) = (veiled(u64::from(what)) as u32, veiled(u64::from(detail)) as u32);
     let reach = match what {
         reach::PTRACE => match other_process(job, number, args) {
@@ -135,15 +148,22 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
 
 /// What a call that returned without an error reached for, and the detail.
 #[inline(always)]
-fn reach_of(number: u64, [a, b, c]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
+fn reach_of(number: u64, [a, b, c]: [u64; 3], fourth: u64, ret: i64) -> Option<(u32, u32)> {
     let machine = (reach::MACHINE, number as u32);
     Some(match number {
         nr::BPF => (reach::BPF, a as u32),
         nr::FCNTL => (reach::SIGNAL, SIGIO),
         nr::IOCTL if gives_signals(b as u32) => (reach::SIGNAL, SIGIO),
+        nr::IOCTL if reaches_terminal(b as u32) => (reach::TERMINAL, b as u32),
+        nr::FANOTIFY_MARK if b & FAN_MARK_ADD != 0 && c & HOLD_UP != 0 => (reach::HOLD_UP, 0),
+        nr::MADVISE if c == MADV_HWPOISON || c == MADV_SOFT_OFFLINE => machine,
+        nr::VHANGUP => (reach::CAPABILITY, cap::SYS_TTY_CONFIG),
         nr::PERF_EVENT_OPEN => (reach::PERF, 0),
-        nr::FSCONFIG if b != FSCONFIG_CMD_CREATE && b != FSCONFIG_CMD_RECONFIGURE => return None,
+        nr::FSCONFIG if !changes_mounts(b) => return None,
         nr::MOUNT | nr::MOVE_MOUNT | nr::FSCONFIG | nr::MOUNT_SETATTR => (reach::MOUNT, 0),
+        // Without attributes it only looks for a mount.
+        nr::OPEN_TREE_ATTR if fourth == 0 => return None,
+        nr::OPEN_TREE_ATTR => (reach::MOUNT, 0),
         nr::UMOUNT2 => (reach::UMOUNT, 0),
         nr::PIVOT_ROOT => (reach::PIVOT_ROOT, 0),
         nr::INIT_MODULE | nr::FINIT_MODULE => (reach::LOAD, LOADING_MODULE),
@@ -194,6 +214,12 @@ fn reach_of(number: u64, [a, b, c]: [u64; 3], ret: i64) -> Option<(u32, u32)> {
         nr::CLONE | nr::CLONE3 | nr::UNSHARE => (reach::USER_NAMESPACE, 0),
         _ => return None,
     })
+}
+
+/// Whether a command of `fsconfig` makes or changes a file system.
+#[inline(always)]
+fn changes_mounts(command: u64) -> bool {
+    matches!(command, FSCONFIG_CMD_CREATE | FSCONFIG_CMD_RECONFIGURE | FSCONFIG_CMD_CREATE_EXCL)
 }
 
 /// Whether a `struct timex` changes nothing.

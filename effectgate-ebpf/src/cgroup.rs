@@ -2,8 +2,9 @@
 
 use crate::{
     kernel::{
-        OFF_CGROUP_CSS, OFF_CGROUP_KN, OFF_CSS_CGROUP, OFF_CSS_PARENT, OFF_CSS_SET_CGROUP,
-        OFF_KN_ID, OFF_TASK_CGROUPS, Ptr, follow, offset, read,
+        OFF_CGROUP_CSS, OFF_CGROUP_KN, OFF_CGROUP_ROOT, OFF_CSS_CGROUP, OFF_CSS_PARENT,
+        OFF_CSS_SET_CGROUP, OFF_HIERARCHY_ID, OFF_KN_ID, OFF_TASK_CGROUPS, Ptr, follow, offset,
+        read,
     },
     repeat::{GO_ON, STOP, repeat},
     scope::CGROUPS,
@@ -42,6 +43,14 @@ extern "C" fn climb(_: u64, state: *mut Climb) -> i64 {
     let Some(above) = above else { return STOP };
     state.cgroup = above as u64;
     GO_ON
+}
+
+/// Whether a cgroup is of the hierarchy that all jobs are in. The numbers of
+/// others (version 1) are their own, and may be the same as a job's.
+#[inline(always)]
+pub fn is_of_jobs(cgroup: Ptr) -> bool {
+    follow(cgroup, &OFF_CGROUP_ROOT).and_then(|root| read::<u32>(root, &OFF_HIERARCHY_ID))
+        == Some(0)
 }
 
 /// The cgroup v2 of a task.

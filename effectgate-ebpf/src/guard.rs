@@ -31,7 +31,7 @@ use crate::{
     },
     object::{self, Path, Place},
     open, scope,
-    syscall::TS_COMPAT,
+    syscall::{TS_COMPAT, X32},
 };
 
 /// What is reached for. What is only recorded is nobody's but the job's.
@@ -364,17 +364,23 @@ gates! {
     "task_alloc" task_alloc given 2 => cloned;
 }
 
-/// `task_alloc(task, clone_flags)`. Which cgroup is meant is looked up later, and
+/// `task_alloc(task, clone_flags)`. A child that found no room for its label would
+/// be nobody's, and free: where a job is kept from things, it is kept from having
+/// one. Which cgroup is meant is looked up later, and
 /// the process could still change what it passed: where it is to be kept from
 /// leaving, it is kept from choosing. Otherwise `task_newtask` says where it went.
 #[inline(always)]
 fn cloned(ctx: &LsmContext) -> i32 {
     let flags: u64 = ctx.arg(1);
-    if flags & CLONE_INTO_CGROUP == 0 {
-        return 0;
-    }
     match scope::current_job() {
         Some(job) if judge::mode(job) == mode::ENFORCE => {
+            if !scope::keep_place() {
+                emit::lost(job, class::GUARD);
+                return judge::answer(job, decision::DENIED, true, true);
+            }
+            if flags & CLONE_INTO_CGROUP == 0 {
+                return 0;
+            }
             reached(job, Reach::out(reach::CLONE_INTO_CGROUP, 0), true)
         }
         _ => 0,
@@ -384,9 +390,10 @@ fn cloned(ctx: &LsmContext) -> i32 {
 /// Privileges (`include/uapi/linux/capability.h`) that are good for nothing but
 /// to change the whole machine: `CAP_NET_ADMIN` 12, `CAP_SYS_MODULE` 16,
 /// `CAP_SYS_RAWIO` 17, `CAP_SYS_PACCT` 20, `CAP_SYS_BOOT` 22, `CAP_SYS_TIME` 25,
-/// `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
+/// `CAP_SYS_TTY_CONFIG` 26, `CAP_AUDIT_CONTROL` 30, `CAP_MAC_ADMIN` 33. Owners, modes and devices are
 /// seen where a file gets them; tracing, BPF and mounts have hooks of their own.
-const NAMED: u64 = 1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 30 | 1 << 33;
+const NAMED: u64 =
+    1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 26 | 1 << 30 | 1 << 33;
 /// Good for so much that the system call has to say for what.
 const SYS_ADMIN: u32 = 21;
 /// `CAP_OPT_NOAUDIT` (`include/linux/security.h`): nothing fails if the answer
@@ -442,6 +449,7 @@ pub fn call() -> Call {
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`; those from 424 on are the
 /// same in every table.
 mod nr {
+    pub const MADVISE: u32 = 28;
     pub const SWAPON: u32 = 167;
     pub const SWAPOFF: u32 = 168;
     pub const SETHOSTNAME: u32 = 170;
@@ -449,11 +457,13 @@ mod nr {
     pub const FSCONFIG: u32 = 431;
     pub const PROCESS_MADVISE: u32 = 440;
     pub const MOUNT_SETATTR: u32 = 442;
+    pub const OPEN_TREE_ATTR: u32 = 467;
     pub mod compat {
         pub const SETHOSTNAME: u32 = 74;
         pub const SWAPON: u32 = 87;
         pub const SWAPOFF: u32 = 115;
         pub const SETDOMAINNAME: u32 = 121;
+        pub const MADVISE: u32 = 219;
     }
 }
 
@@ -462,7 +472,8 @@ mod nr {
 #[inline(always)]
 fn administered() -> u32 {
     let Call { number, compat } = call();
-    if number == nr::MOUNT_SETATTR {
+    let number = number & !X32;
+    if number == nr::MOUNT_SETATTR || number == nr::OPEN_TREE_ATTR {
         return reach::MOUNT;
     }
     let (name, swap) = if compat {
@@ -476,7 +487,9 @@ fn administered() -> u32 {
             matches!(number, nr::SWAPON | nr::SWAPOFF),
         )
     };
-    if swap || name && names_the_machine() { reach::MACHINE } else { 0 }
+    // To take a page of memory away from everybody.
+    let memory = number == if compat { nr::compat::MADVISE } else { nr::MADVISE };
+    if swap || memory || name && names_the_machine() { reach::MACHINE } else { 0 }
 }
 
 /// `PROC_UTS_INIT_INO` (`include/linux/proc_ns.h`).

@@ -42,8 +42,7 @@ fn commanded<H: Hook>(ctx: &H) -> i32 {
         return 0;
     }
     let Some(path) = open::path_of(file) else { return descriptor::unreadable(job, H::DENIES) };
-    if kind == Kind::Device && (command == TIOCSTI || command == TIOCLINUX) {
-        // What is put into a terminal, a shell outside may read after the job.
+    if kind == Kind::Device && reaches_terminal(command) {
         let what = Reach { path, ..Reach::out(reach::TERMINAL, command) };
         return reached(job, what, H::DENIES);
     }
@@ -52,6 +51,15 @@ fn commanded<H: Hook>(ctx: &H) -> i32 {
         let _ = ANNOUNCED.insert(scope::tid(), path.dentry as u64, 0);
     }
     answer
+}
+
+/// Whether a command is about more of a terminal than the job's use of it. What is
+/// put into one (`TIOCSTI`, `TIOCLINUX`), a shell outside may read after the job;
+/// or the whole console is led there (`TIOCCONS`), or everybody is thrown out
+/// (`TIOCVHANGUP`).
+#[inline(always)]
+pub fn reaches_terminal(command: u32) -> bool {
+    matches!(command, 0x5412 | 0x541c | 0x541d | 0x5437)
 }
 
 /// Whether the flags of this entry are being set by an ioctl that was reported.
@@ -73,8 +81,6 @@ pub fn forget(tid: u32) {
 /// The group of all commands there; nothing but a terminal knows them, beside
 /// those of [`touches_nothing`].
 const TERMINALS: u32 = 0x54;
-const TIOCSTI: u32 = 0x5412;
-const TIOCLINUX: u32 = 0x541c;
 
 // include/uapi/linux/fs.h
 /// `FS_IOC_SETFLAGS`, the same of a 32-bit process, `FS_IOC_FSSETXATTR`.
@@ -105,8 +111,10 @@ fn asks_of_file(command: u32) -> bool {
         0x800c_6613
         // EXT4_IOC_SHUTDOWN, XFS_IOC_GOINGDOWN, F2FS_IOC_SHUTDOWN
         | 0x8004_587d
-    // F2FS_IOC_RELEASE_COMPRESS_BLOCKS and RESERVE_…, include/uapi/linux/f2fs.h
+        // F2FS_IOC_RELEASE_COMPRESS_BLOCKS and RESERVE_…, include/uapi/linux/f2fs.h
         | 0x8008_f512 | 0x8008_f513
+        // BTRFS_IOC_QGROUP_LIMIT, include/uapi/linux/btrfs.h
+        | 0x8030_942b
     );
     answers && !lies
         || matches!(

@@ -35,6 +35,9 @@ hooks! {
     "shm_free_security" "security_shm_free" shm_free_security fexit_shm_free_security given void => freed;
     "sem_free_security" "security_sem_free" sem_free_security fexit_sem_free_security given void => freed;
     "msg_queue_free_security" "security_msg_queue_free" msg_queue_free_security fexit_msg_queue_free_security given void => freed;
+    "shm_shmctl" "security_shm_shmctl" shm_shmctl fexit_shm_shmctl given 2 => memory_managed;
+    "sem_semctl" "security_sem_semctl" sem_semctl fexit_sem_semctl given 2 => managed;
+    "msg_queue_msgctl" "security_msg_queue_msgctl" msg_queue_msgctl fexit_msg_queue_msgctl given 2 => managed;
     "ipc_permission" "security_ipc_permission" ipc_permission fexit_ipc_permission given 2 => used;
 }
 
@@ -69,6 +72,21 @@ fn used<H: Hook>(ctx: &H) -> i32 {
     reached(job, reach, H::DENIES)
 }
 
+/// `…ctl(object, command)`: who may do this need not be permitted to use it, so
+/// nothing else is asked.
+#[inline(always)]
+fn managed<H: Hook>(ctx: &H) -> i32 {
+    let command: u32 = ctx.arg(1);
+    if matches!(command, IPC_RMID | IPC_SET) { used(ctx) } else { 0 }
+}
+
+/// The same; these commands are others' questions.
+#[inline(always)]
+fn memory_managed<H: Hook>(ctx: &H) -> i32 {
+    let command: u32 = ctx.arg(1);
+    if matches!(command, SHM_LOCK | SHM_UNLOCK) { used(ctx) } else { managed(ctx) }
+}
+
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`.
 pub mod nr {
     pub const SHMGET: u64 = 29;
@@ -88,7 +106,11 @@ const MEMORY: u32 = 1;
 const SEMAPHORES: u32 = 2;
 const MESSAGES: u32 = 3;
 
-// include/uapi/linux/ipc.h
+// include/uapi/linux/ipc.h, shm.h
+const IPC_RMID: u32 = 0;
+const IPC_SET: u32 = 1;
+const SHM_LOCK: u32 = 11;
+const SHM_UNLOCK: u32 = 12;
 const IPC_PRIVATE: u64 = 0;
 const IPC_CREAT: u64 = 0o1000;
 const IPC_EXCL: u64 = 0o2000;

@@ -2,7 +2,11 @@
 //! from it. The same questions in the same order as `effectgate-core`'s `judge`
 //! asks them; user space judges every record again and says where the two differ.
 
-use aya_ebpf::{helpers::generated::bpf_send_signal, macros::map, maps::HashMap};
+use aya_ebpf::{
+    helpers::{bpf_probe_read_kernel, generated::bpf_send_signal},
+    macros::map,
+    maps::HashMap,
+};
 use effectgate_common::{
     maps::{FileKey, Host, Terminal, asks, meant, mode, right},
     wire::{decision, obj, op},
@@ -10,9 +14,10 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE, OFF_INODE_NLINK,
-        OFF_INODE_RDEV, OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_DEV,
-        OFF_SB_MAGIC, OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
+        OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
+        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS,
+        OFF_SB_DEV, OFF_SB_MAGIC, OFF_TASK_PID, OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset,
+        peek, peek_ptr,
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
@@ -71,12 +76,13 @@ const PROC: u64 = 0x9fa0;
 /// A node that does not exist yet: `mode << 32 | dev`, 0 for one that does.
 pub type Node = u64;
 pub const EXISTS: Node = 0;
+/// It exists, and is another's although it lies where no path leads.
+pub const ANOTHERS: Node = u64::MAX;
 
 #[derive(Clone, Copy)]
 struct Object {
     job: u64,
     ino: u64,
-    magic: u64,
     dev: u32,
     mode: u32,
     rdev: u32,
@@ -98,50 +104,77 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
     let mode = u32::from(peek::<u16>(inode, &OFF_INODE_MODE));
     let rdev = peek::<u32>(inode, &OFF_INODE_RDEV);
-    let magic = peek(sb, &OFF_SB_MAGIC);
+    let magic: u64 = peek(sb, &OFF_SB_MAGIC);
     if magic == OVERLAYFS {
         overlay::meet(sb);
+    }
+    let exists = node == EXISTS || node == ANOTHERS;
+    // All in one word, which is all that lives on through the walk.
+    let mut flags = if magic == PROC { veiled(whose(inode, dentry, job)) as u32 } else { 0 };
+    if node == ANOTHERS {
+        flags |= obj::ANOTHERS;
     }
     let object = Object {
         job,
         ino: peek(inode, &OFF_INODE_INO),
-        magic,
         dev: peek(sb, &OFF_SB_DEV),
-        mode: if node == EXISTS { mode } else { (node >> 32) as u32 },
-        rdev: if node == EXISTS { rdev } else { node as u32 },
+        mode: if exists { mode } else { (node >> 32) as u32 },
+        rdev: if exists { rdev } else { node as u32 },
         nlink: peek(inode, &OFF_INODE_NLINK),
-        internal: object::is_internal(mnt, sb),
+        internal: object::is_internal(mnt, sb) && node != ANOTHERS,
     };
-    let own_proc = object.magic == PROC && is_of_caller(inode);
     let root = walk::root(dentry, job);
-    let mut flags = if root.known { 0 } else { obj::UNKNOWN };
-    if own_proc {
-        flags |= obj::OWN_PROC;
+    if !root.known {
+        flags |= obj::UNKNOWN;
     }
+    let own_proc = flags & obj::OWN_PROC != 0;
     let asks = asks(job);
     let finding = if asks == asks::NOT_JUDGED {
         decision::NONE
     } else {
         match op {
             op::NOTHING => decision::NONE,
+            op::OPEN_READ if flags & OTHERS_ENVIRONMENT != 0 => decision::OUTSIDE,
             op::OPEN_READ => read(&object, root, own_proc, asks),
             op::MAP_EXEC => map_exec(&object, root, asks),
             _ => write(&object, root, own_proc, op),
         }
     };
-    Found { root: root.id, flags, finding }.pack()
+    Found { root: root.id, flags: flags & !OTHERS_ENVIRONMENT, finding }.pack()
+}
+
+/// Beside the flags of the wire: the environment of a process that is not the
+/// job's.
+const OTHERS_ENVIRONMENT: u32 = 1 << 23;
+/// How `/proc` calls the environment of a process.
+const ENVIRONMENT: u64 = u64::from_ne_bytes(*b"environ\0");
+
+/// Whose a file of a `/proc` is, as flags. Out of line, for the stack's sake.
+#[inline(never)]
+fn whose(inode: Ptr, dentry: Ptr, job: u64) -> u64 {
+    if is_of_job(inode, job) {
+        return obj::OWN_PROC.into();
+    }
+    let name = peek_ptr(dentry, &OFF_DENTRY_NAME).cast::<u64>();
+    // SAFETY: the helper checks the address.
+    let name = unsafe { bpf_probe_read_kernel(name) }.unwrap_or(0);
+    if name == ENVIRONMENT { OTHERS_ENVIRONMENT.into() } else { 0 }
 }
 
 /// Whether an inode of a `/proc` is about the calling process, whatever number
-/// that `/proc` knows it by, or one of its threads.
+/// that `/proc` knows it by, one of its threads, or another process of its job.
 #[inline(always)]
-fn is_of_caller(inode: Ptr) -> bool {
+fn is_of_job(inode: Ptr, job: u64) -> bool {
     let proc_inode = inode.wrapping_sub(offset(&OFF_PROC_INODE_VFS));
     let pid = peek_ptr(proc_inode, &OFF_PROC_INODE_PID);
     // The first of each: of the thread that has this id.
     let link = peek_ptr(pid, &OFF_PID_TASKS);
     let task = link.wrapping_sub(offset(&OFF_TASK_PID_LINKS));
-    !pid.is_null() && !link.is_null() && peek::<u32>(task, &OFF_TASK_TGID) == scope::pid()
+    if pid.is_null() || link.is_null() {
+        return false;
+    }
+    peek::<u32>(task, &OFF_TASK_TGID) == scope::pid()
+        || scope::label(peek(task, &OFF_TASK_PID)).is_some_and(|label| label.job == job)
 }
 
 /// Where a file lies, not judged.

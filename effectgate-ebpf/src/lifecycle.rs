@@ -70,7 +70,10 @@ fn forked(child: Ptr) -> Option<u64> {
             return None;
         }
     };
-    if !scope::assign(tid, job) {
+    let labelled = scope::assign(tid, job);
+    // In the place that was kept for it, if there is no other.
+    let kept = scope::give_place_back(scope::tid());
+    if !labelled && !(kept && scope::assign(tid, job)) {
         emit::lost(job, class::GUARD);
     }
     // CLONE_INTO_CGROUP passes no cgroup_attach_task.
@@ -113,6 +116,7 @@ fn exited(task: Ptr) -> Option<()> {
     let tid = scope::tid();
     let job = scope::label(tid)?.job;
     let _ = scope::TASKS.remove(tid);
+    scope::give_place_back(tid);
     lsm::forget(tid);
     ioctl::forget(tid);
     // Threads that still live; this one is not among them any more.
@@ -318,6 +322,9 @@ pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
 
 #[inline(always)]
 fn attached(destination: Ptr, task: Ptr, whole: bool) -> Option<(u32, u64)> {
+    if !cgroup::is_of_jobs(destination) {
+        return None;
+    }
     let tid: u32 = read(task, &OFF_TASK_PID)?;
     let job = cgroup::job(destination);
     match scope::label(tid) {

@@ -15,7 +15,7 @@ use effectgate_common::{
 };
 
 use crate::{
-    emit,
+    emit, held,
     hook::{Hook, hooks},
     judge::{self, Node},
     kernel::{
@@ -24,6 +24,7 @@ use crate::{
     },
     object::{self, MQUEUE, Path, Place},
     open, scope,
+    verifier::veiled,
 };
 
 /// What a `path_*` hook saw.
@@ -221,7 +222,14 @@ fn place(path: Ptr) -> Option<Path> {
 fn changed<H: Hook>(op: u16, path: Option<Path>) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     match path {
-        Some(path) => object::effect(job, op, path, H::DENIES),
+        Some(path) => {
+            let node = match held::is_anothers(path, core::ptr::null()) {
+                true => judge::ANOTHERS,
+                false => judge::EXISTS,
+            };
+            let found = judge::file(job, path, op, veiled(node));
+            object::report(job, op, path, found, H::DENIES)
+        }
         None => {
             emit::lost(job, class::FILE);
             let decision = judge::settle(job, decision::UNKNOWN, H::DENIES);

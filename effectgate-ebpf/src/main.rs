@@ -16,6 +16,7 @@ mod content;
 mod descriptor;
 mod emit;
 mod guard;
+mod held;
 mod hook;
 mod ioctl;
 mod ipc;

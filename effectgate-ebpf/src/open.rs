@@ -8,7 +8,8 @@ use effectgate_common::{
 };
 
 use crate::{
-    descriptor, emit, judge,
+    descriptor, emit, held,
+    judge::{self, Node},
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE,
         OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE,
@@ -22,7 +23,7 @@ use crate::{
 
 // include/linux/fs.h
 pub const FMODE_WRITE: u32 = 0x2;
-const FMODE_PATH: u32 = 0x4000;
+pub const FMODE_PATH: u32 = 0x4000;
 const FMODE_CREATED: u32 = 0x10_0000;
 // include/uapi/asm-generic/fcntl.h
 pub const O_TRUNC: u32 = 0o1000;
@@ -55,7 +56,8 @@ pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
         return 0;
     }
     let op = if mode & FMODE_CREATED != 0 { op::CREATE } else { direction(mode, flags) };
-    taken(job, op, path, Modes { mode, flags }, denies)
+    let node = if held::is_anothers(path, file) { judge::ANOTHERS } else { judge::EXISTS };
+    taken(job, op, (path, node), Modes { mode, flags }, denies)
 }
 
 /// The same for a file that comes from another process, already open.
@@ -66,7 +68,7 @@ pub fn received(file: Ptr, job: u64, path: Path, denies: bool) -> i32 {
         return 0;
     }
     let flags = peek::<u32>(file, &OFF_FILE_FLAGS) & !O_TRUNC;
-    taken(job, direction(mode, flags), path, Modes { mode, flags }, denies)
+    taken(job, direction(mode, flags), (path, judge::EXISTS), Modes { mode, flags }, denies)
 }
 
 #[inline(always)]
@@ -82,9 +84,9 @@ struct Modes {
 }
 
 #[inline(always)]
-fn taken(job: u64, op: u16, path: Path, modes: Modes, denies: bool) -> i32 {
+fn taken(job: u64, op: u16, (path, node): (Path, Node), modes: Modes, denies: bool) -> i32 {
     let op = veiled(u64::from(op)) as u16;
-    let found = judge::file(job, path, op, judge::EXISTS);
+    let found = judge::file(job, path, op, veiled(node));
     let decision = judge::settle(job, found.finding, denies);
     if op != op::OPEN_READ && decision == decision::WITHIN {
         descriptor::note(job, peek_ptr(path.dentry, &OFF_DENTRY_INODE), false);

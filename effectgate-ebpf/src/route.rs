@@ -1,5 +1,6 @@
-//! Packets that go elsewhere first: a source route in their options sends them
-//! to another address than the one that was judged.
+//! Packets that go elsewhere: a source route in their options sends them to
+//! another address than the one that was judged, and who joins a group is named
+//! to the whole network.
 
 use aya_ebpf::helpers::{bpf_probe_read_kernel, bpf_probe_read_user};
 
@@ -18,6 +19,14 @@ const IPPROTO_IPV6: u32 = 41;
 const IPV6_2292RTHDR: u32 = 5;
 const IPV6_2292PKTOPTIONS: u32 = 6;
 const IPV6_RTHDR: u32 = 57;
+const IP_ADD_MEMBERSHIP: u32 = 35;
+const IP_ADD_SOURCE_MEMBERSHIP: u32 = 39;
+const IP_MSFILTER: u32 = 41;
+const MCAST_JOIN_GROUP: u32 = 42;
+const MCAST_JOIN_SOURCE_GROUP: u32 = 46;
+const MCAST_MSFILTER: u32 = 48;
+const IPV6_JOIN_GROUP: u32 = 20;
+const IPV6_JOIN_ANYCAST: u32 = 27;
 
 /// Control messages looked at in one message; a kernel knows some twenty.
 const CONTROL_MAX: u32 = 32;
@@ -33,16 +42,33 @@ hooks! {
 fn set<H: Hook>(ctx: &H) -> i32 {
     let (level, option): (u32, u32) = (ctx.arg(1), ctx.arg(2));
     match scope::current_job() {
-        Some(job) if is_route(level, option) => {
+        Some(job) if leads_elsewhere(level, option) => {
             socket::unseen(job, peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK), H::DENIES)
         }
         _ => 0,
     }
 }
 
+/// Whether an option of a socket makes packets go to who is no peer of it.
+#[inline(always)]
+pub fn leads_elsewhere(level: u32, option: u32) -> bool {
+    is_route(level, option) || joins(level, option)
+}
+
+/// Whether it is by this option that a socket joins groups: the kernel sends
+/// reports, which tell of any address that is asked for.
+#[inline(always)]
+fn joins(level: u32, option: u32) -> bool {
+    let by_any = matches!(option, MCAST_JOIN_GROUP | MCAST_JOIN_SOURCE_GROUP | MCAST_MSFILTER);
+    level == IPPROTO_IP
+        && (by_any || matches!(option, IP_ADD_MEMBERSHIP | IP_ADD_SOURCE_MEMBERSHIP | IP_MSFILTER))
+        || level == IPPROTO_IPV6
+            && (by_any || matches!(option, IPV6_JOIN_GROUP | IPV6_JOIN_ANYCAST))
+}
+
 /// Whether an option of a socket gives its packets a route.
 #[inline(always)]
-pub fn is_route(level: u32, option: u32) -> bool {
+fn is_route(level: u32, option: u32) -> bool {
     level == IPPROTO_IP && option == IP_OPTIONS
         || level == IPPROTO_IPV6 && (option == IPV6_RTHDR || option == IPV6_2292PKTOPTIONS)
 }

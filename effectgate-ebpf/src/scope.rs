@@ -69,6 +69,23 @@ pub fn assign(tid: u32, job: u64) -> bool {
     TASKS.insert(tid, Task { job, flags: 0 }, 0).is_ok()
 }
 
+/// Marks an entry that keeps a place for the next child of a thread; no thread
+/// has such a number.
+const KEPT: u32 = 1 << 31;
+
+/// Keeps a place for the label of the current thread's next child, which it has
+/// at once; false when the table is full.
+#[inline(always)]
+pub fn keep_place() -> bool {
+    TASKS.insert(tid() | KEPT, Task { job: 0, flags: 0 }, 0).is_ok()
+}
+
+/// Gives back the place that a thread keeps; false when it keeps none.
+#[inline(always)]
+pub fn give_place_back(tid: u32) -> bool {
+    TASKS.remove(tid | KEPT).is_ok()
+}
+
 /// Labels a task that enters a job, unless it has a label; false when it has or
 /// the table is full.
 #[inline(always)]

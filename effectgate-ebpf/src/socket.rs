@@ -19,8 +19,9 @@ use crate::{
     hook::{Hook, hooks},
     judge::{self, Address},
     kernel::{
-        OFF_FILE_INODE, OFF_FILE_PRIVATE, OFF_INODE_MODE, OFF_SOCK_FAMILY, OFF_SOCK_PORT,
-        OFF_SOCK_PROTOCOL, OFF_SOCK_TYPE, OFF_SOCKET_SOCK, OFF_UNIX_ADDRESS, Ptr, peek, peek_ptr,
+        OFF_FILE_INODE, OFF_FILE_PRIVATE, OFF_INODE_MODE, OFF_PID_NUMBERS, OFF_SOCK_FAMILY,
+        OFF_SOCK_PEER_PID, OFF_SOCK_PORT, OFF_SOCK_PROTOCOL, OFF_SOCK_TYPE, OFF_SOCKET_SOCK,
+        OFF_UNIX_ADDRESS, Ptr, peek, peek_ptr,
     },
     net, peer,
     repeat::{GO_ON, repeat},
@@ -33,6 +34,8 @@ const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const AF_NETLINK: u32 = 16;
 const AF_ALG: u32 = 38;
+/// include/uapi/linux/netlink.h
+const NETLINK_KOBJECT_UEVENT: u32 = 15;
 const SOCK_TYPE: u32 = 0xf;
 const SOCK_STREAM: u32 = 1;
 const SOCK_DGRAM: u32 = 2;
@@ -44,9 +47,10 @@ const IPPROTO_MPTCP: u32 = 262;
 const TYPE_MASK: u16 = 0o170_000;
 const SOCKET: u16 = 0o140_000;
 
-/// Sockets that are a job's although they were made elsewhere.
+/// Sockets that are a job's although they were made elsewhere; of an address the
+/// process that listened.
 #[map]
-static OWN_SOCKETS: LruHashMap<OwnSocket, u8> = LruHashMap::with_max_entries(16384, 0);
+static OWN_SOCKETS: LruHashMap<OwnSocket, u32> = LruHashMap::with_max_entries(16384, 0);
 
 /// Sockets that were bound, and the port that each was given.
 #[map]
@@ -63,6 +67,14 @@ hooks! {
 /// `sock_send_length(sk, ret, flags)`
 #[btf_tracepoint(function = "sock_send_length")]
 pub fn socket_sent(ctx: BtfTracePointContext) -> i32 {
+    let done: i32 = ctx.arg(1);
+    if done >= 0
+        && tells_of_devices(ctx.arg(0))
+        && let Some(job) = scope::current_job()
+    {
+        reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), false);
+        return 0;
+    }
     passed(&ctx)
 }
 
@@ -123,10 +135,21 @@ pub fn bound(sk: Ptr, port: u32) {
 fn sent<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
+    if tells_of_devices(sk) {
+        return reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), H::DENIES);
+    }
     match foreign(job, sk, H::DENIES) {
         0 if route::has_route(ctx.arg(1)) => unseen(job, sk, H::DENIES),
         answer => answer,
     }
+}
+
+/// Whether what is sent there is for those who listen to the kernel's news of
+/// devices, and act on it.
+#[inline(always)]
+fn tells_of_devices(sk: Ptr) -> bool {
+    u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY)) == AF_NETLINK
+        && u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL)) == NETLINK_KOBJECT_UEVENT
 }
 
 /// `socket_recvmsg(sock, msg, size, flags)`
@@ -210,7 +233,7 @@ pub fn foreign(job: u64, sk: Ptr, denies: bool) -> i32 {
 fn listens(job: u64, sk: Ptr, unbound: bool, denies: bool) -> i32 {
     let family = u32::from(peek::<u16>(sk, &OFF_SOCK_FAMILY));
     if family == AF_UNIX {
-        adopt(job, peek(sk, &OFF_UNIX_ADDRESS));
+        adopt(job, peek(sk, &OFF_UNIX_ADDRESS), scope::pid());
         return 0;
     }
     if !unbound || family != AF_INET && family != AF_INET6 {
@@ -228,20 +251,30 @@ fn listens(job: u64, sk: Ptr, unbound: bool, denies: bool) -> i32 {
     judge::answer(job, decision, sent, denies)
 }
 
-/// Whether a socket is the job's: made inside it, handed to it as a standard
-/// stream, or accepted by one of its own.
+/// Whether a socket that the job has is its own: made inside it, handed to it as
+/// a standard stream, or accepted by one of its own.
 #[inline(always)]
 pub fn is_own(sk: Ptr, job: u64) -> bool {
-    if peer::made_by(sk, job) || is_adopted(job, sk as u64) {
-        return true;
-    }
-    is_unix(sk) && has_own_address(sk, job)
+    let by_address = || is_unix(sk) && is_adopted(job, peek(sk, &OFF_UNIX_ADDRESS));
+    is_own_peer(sk, job) || by_address()
 }
 
-/// Whether a Unix socket has the address of one of the job's that listens.
+/// Whether a socket that the job speaks to is its own. What its address tells is
+/// not enough: the place of one that is gone may be that of another program's.
 #[inline(always)]
-pub fn has_own_address(sk: Ptr, job: u64) -> bool {
-    is_adopted(job, peek(sk, &OFF_UNIX_ADDRESS))
+pub fn is_own_peer(sk: Ptr, job: u64) -> bool {
+    peer::made_by(sk, job) || is_adopted(job, sk as u64)
+}
+
+/// Whether a connected Unix socket leads to one of the job's: `other` has the
+/// address of one that listened, and `sk` was told of the same process.
+#[inline(always)]
+pub fn leads_to_own(sk: Ptr, other: Ptr, job: u64) -> bool {
+    let listened: u32 = peek(peek_ptr(sk, &OFF_SOCK_PEER_PID), &OFF_PID_NUMBERS);
+    let what = peek(other, &OFF_UNIX_ADDRESS);
+    // SAFETY: one word.
+    let known = unsafe { OWN_SOCKETS.get(OwnSocket { job, what }) }.copied();
+    what != 0 && listened != 0 && known == Some(listened)
 }
 
 #[inline(always)]
@@ -255,9 +288,9 @@ fn is_adopted(job: u64, what: u64) -> bool {
 }
 
 #[inline(always)]
-fn adopt(job: u64, what: u64) {
+fn adopt(job: u64, what: u64, listens: u32) {
     // A full table forgets what was not used for long: it is then a stranger's.
-    let _ = OWN_SOCKETS.insert(OwnSocket { job, what }, 0, 0);
+    let _ = OWN_SOCKETS.insert(OwnSocket { job, what }, listens, 0);
 }
 
 /// The socket behind an open file.
@@ -283,7 +316,7 @@ extern "C" fn hand_over_one(fd: u64, streams: *mut Streams) -> i64 {
     // SAFETY: the state that `repeat` was given.
     let streams = unsafe { &*streams };
     if let Some(sk) = syscall::descriptor(streams.task as Ptr, fd).and_then(of) {
-        adopt(streams.job, sk as u64);
+        adopt(streams.job, sk as u64, 0);
     }
     GO_ON
 }

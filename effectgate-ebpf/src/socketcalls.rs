@@ -100,7 +100,7 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         nr::SENDTO => sent(job, e, f),
         nr::SENDMSG => sent_message(job, a, b),
         nr::SENDMMSG => sent_messages(job, a, b, ret as u64),
-        nr::SETSOCKOPT if route::is_route(b as u32, c as u32) => routed(job, a),
+        nr::SETSOCKOPT if route::leads_elsewhere(b as u32, c as u32) => routed(job, a),
         nr::LISTEN => listened(job, a),
         nr::PIDFD_GETFD => {
             if let Some(sk) = behind(ret as u64) {
@@ -142,8 +142,8 @@ fn connected(job: u64, fd: u64) {
     }
     // What listens made the other end of a stream only now, for the job.
     let own = match peek::<u16>(sk, &OFF_SOCK_TYPE) {
-        SOCK_DGRAM => socket::is_own(other, job),
-        _ => socket::has_own_address(other, job),
+        SOCK_DGRAM => socket::is_own_peer(other, job),
+        _ => socket::leads_to_own(sk, other, job),
     };
     unix::spoken(job, op::CONNECT, other, own, false);
 }

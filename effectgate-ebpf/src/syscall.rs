@@ -100,7 +100,7 @@ const AT_REMOVEDIR: u64 = 0x200;
 /// `thread_info::status` while in a 32-bit system call (`asm/thread_info.h`).
 pub const TS_COMPAT: u32 = 2;
 /// Marks the numbers of the x32 ABI.
-const X32: u64 = 0x4000_0000;
+pub const X32: u32 = 0x4000_0000;
 
 /// `sys_exit(regs, ret)`
 #[btf_tracepoint(function = "sys_exit")]
@@ -143,7 +143,7 @@ struct Call {
 fn foreign(call: &Call, label: Task) -> bool {
     let compat = read::<u32>(call.task, &OFF_TASK_STATUS).unwrap_or(0) & TS_COMPAT != 0;
     // A return from a signal handler has the number -1.
-    let x32 = call.nr & X32 != 0 && (call.nr as i64) >= 0;
+    let x32 = call.nr & u64::from(X32) != 0 && (call.nr as i64) >= 0;
     if !compat && !x32 {
         return false;
     }

@@ -38,7 +38,7 @@ hooks! {
 fn connecting<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let other = ctx.arg(1);
-    spoken(job, op::CONNECT, other, socket::is_own(other, job), H::DENIES)
+    spoken(job, op::CONNECT, other, socket::is_own_peer(other, job), H::DENIES)
 }
 
 /// `unix_may_send(sock, other)`: each datagram, and connecting for datagrams.
@@ -46,7 +46,7 @@ fn connecting<H: Hook>(ctx: &H) -> i32 {
 fn sending<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let other = peek_ptr(ctx.arg(1), &OFF_SOCKET_SOCK);
-    spoken(job, op::SEND, other, socket::is_own(other, job), H::DENIES)
+    spoken(job, op::SEND, other, socket::is_own_peer(other, job), H::DENIES)
 }
 
 /// Judges and records that the job speaks to the socket `other`.

@@ -2,7 +2,7 @@
 //! does not get past the hashes would never reach what reads the records.
 #![no_main]
 
-use effectgate_core::{policy, replay};
+use effectgate_core::{policy, replay, report};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ const ENVELOPE: &[u8] = br#"{"envelope_id": "fuzz", "allowed_roots": ["/srv/repo
 fuzz_target!(|bytes: &[u8]| {
     let policy = policy::parse("envelope.json", ENVELOPE, "2026-01-31").expect("it is written above");
     let _ = replay::replay(bytes, policy.clone());
-    let _ = replay::replay(&sealed(bytes)[..], policy);
+    let _ = report::of_log(&sealed(bytes)[..], policy, ENVELOPE);
 });
 
 fn sealed(bytes: &[u8]) -> Vec<u8> {

@@ -12,6 +12,7 @@
 //! Under `lsm` as a job that is kept from it and as one that is observed.
 
 mod files;
+mod fresh;
 mod games;
 mod ipc;
 mod kernel;

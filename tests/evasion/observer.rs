@@ -12,7 +12,7 @@ crate::rows! {
     20 path_of_4_kib "long-path-write {outside} file" => "file/open_write {outside}/file";
     20 environment_of_64_kib "exec-large-environment DEPLOY_TOKEN 65536 {trigger} true" => "env/make DEPLOY_TOKEN" { harm: Done, lsm: NotPass };
     20 environment_of_512_kib "exec-large-environment DEPLOY_TOKEN 524288 {trigger} true" => "env/make DEPLOY_TOKEN" { harm: Reached, lsm: NotPass, tracepoint: NotPass };
-    20 fanotify_that_holds_others_up "fanotify-permission {outside}" => "guard/reached watch" { harm: None, lsm: Pass, tracepoint: Pass };
+    20 fanotify_that_holds_others_up "fanotify-permission {outside}" => "guard/reached hold_up" { harm: Done, tracepoint: NotPass };
     20 nothing_at_all "true" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     20 reading_what_it_may "open-read {root}/file" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     20 writing_where_it_may "create {directory}/new , write-file {directory}/new , unlink {directory}/new" => "" { harm: None, lsm: Pass, tracepoint: Pass };

@@ -74,8 +74,15 @@ fn unwatched(row: &Row) -> Option<i32> {
 fn watched(row: &Row, mode: Mode, watch: &Watch) -> (Found, String) {
     let mut attempt = Attempt::new(row, Some(watch.daemon().pid()));
     let mut command = attempt.command();
-    let (status, outcome) =
-        attached::run(watch.daemon(), &attempt.stage.scene, mode.name(), &mut command, row.late);
+    let scene = &attempt.stage.scene;
+    let (status, outcome) = attached::run(
+        watch.daemon(),
+        scene,
+        &scene.manifest(),
+        mode.name(),
+        &mut command,
+        row.late,
+    );
     let harm = attempt.harm(status);
     let Some(outcome) = outcome else {
         return (Found::NoVerdict { harm: harm.is_some() }, attempt.words);

@@ -25,6 +25,7 @@ pub(crate) struct Servers {
     giver: Option<JoinHandle<()>>,
     giver_path: PathBuf,
     over: Arc<AtomicBool>,
+    late: Option<Late>,
     /// The other end of a connection that the job's process may be handed.
     kept: Mutex<Option<TcpStream>>,
 }
@@ -52,6 +53,7 @@ impl Servers {
             giver: Some(giver(&giver_path, &outside.join("file"), over.clone())),
             over,
             giver_path,
+            late: None,
             kept: Mutex::new(None),
             tcp,
             udp,
@@ -66,6 +68,11 @@ impl Servers {
             unix.set_nonblocking(true).expect("fcntl");
         }
         servers
+    }
+
+    /// A server that begins when something is written to a queue at `bell`.
+    pub(crate) fn late(&mut self, bell: PathBuf, path: PathBuf) {
+        self.late = Some(Late::new(bell, path));
     }
 
     pub(crate) fn listed_ports(&self) -> [u16; 2] {
@@ -111,6 +118,7 @@ impl Servers {
             || [OUTSIDE, OUTSIDE6].into_iter().any(|index| {
                 self.tcp[index].accept().is_ok() || self.udp[index].recv(&mut bytes).is_ok()
             })
+            || self.late.as_ref().is_some_and(Late::reached)
             || self.stream.accept().is_ok()
             || self.hidden.accept().is_ok()
             || self.datagram.recv(&mut bytes).is_ok()
@@ -125,6 +133,49 @@ impl Drop for Servers {
         let _ = UnixStream::connect(&self.giver_path);
         if let Some(giver) = self.giver.take() {
             let _ = giver.join();
+        }
+    }
+}
+
+/// It listens only after the job has begun.
+struct Late {
+    bell: PathBuf,
+    listens: Arc<Mutex<Option<UnixListener>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Late {
+    fn new(bell: PathBuf, path: PathBuf) -> Late {
+        let name = std::ffi::CString::new(bell.as_os_str().as_encoded_bytes()).expect("no NUL");
+        // SAFETY: the name lives across the call.
+        let made = unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
+        assert_eq!(made, 0, "{}", io::Error::last_os_error());
+        let listens = Arc::new(Mutex::new(None));
+        let (rung, begun) = (bell.clone(), listens.clone());
+        let thread = std::thread::spawn(move || {
+            if std::fs::read(rung).is_ok_and(|bytes| bytes == b"x") {
+                let listener = UnixListener::bind(path).expect("bind");
+                listener.set_nonblocking(true).expect("fcntl");
+                *begun.lock().expect("not poisoned") = Some(listener);
+            }
+        });
+        Late { bell, listens, thread: Some(thread) }
+    }
+
+    fn reached(&self) -> bool {
+        let listens = self.listens.lock().expect("not poisoned");
+        listens.as_ref().is_some_and(|it| it.accept().is_ok())
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        // If nobody has rung, it waits to be let go.
+        let opened = File::options().read(true).write(true).open(&self.bell);
+        if let (Ok(mut bell), Some(thread)) = (opened, self.thread.take()) {
+            let _ = io::Write::write_all(&mut bell, b"end");
+            drop(bell);
+            let _ = thread.join();
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -19,6 +19,7 @@ use crate::servers::Servers;
 const VICTIM_FD: i32 = 7;
 const HANDED: i32 = 20;
 const CONNECTION: i32 = 21;
+const TERMINAL: i32 = 22;
 
 pub(crate) struct Stage {
     pub(crate) servers: Servers,
@@ -52,7 +53,10 @@ impl Stage {
                 assert!(copy.status().is_ok_and(|status| status.success()), "{copy:?}");
             }
         }
-        let servers = Servers::new(&outside);
+        let mut servers = Servers::new(&outside);
+        if words.contains("{bell}") {
+            servers.late(bell(&root), root.join(LATE));
+        }
         let hosts = json!([{ "host": "127.0.0.1", "ports": servers.listed_ports() }]);
         let manifest = Manifest::new()
             .set("network", json!({ "mode": "allowlist", "hosts": hosts }))
@@ -86,12 +90,14 @@ impl Stage {
             ("{program}", text(outside.join("program"))),
             ("{trigger}", text(root.join("tools/trigger"))),
             ("{deep}", text(outside.join(deep()))),
+            ("{bell}", text(bell(&root))),
             ("{root}", text(root)),
             ("{outside}", text(outside)),
             ("{victim}", number(victim.map(|pid| pid.to_string()))),
             ("{victim-fd}", VICTIM_FD.to_string()),
             ("{handed}", HANDED.to_string()),
             ("{connection}", CONNECTION.to_string()),
+            ("{terminal}", TERMINAL.to_string()),
             ("{address}", number(self.victim.as_ref().map(|it| it.address.to_string()))),
             ("{cgroup}", number(self.cgroup.as_ref().map(|it| text(it.path().to_owned())))),
             ("{segment}", number(self.segment.as_ref().map(|it| it.0.to_string()))),
@@ -119,6 +125,11 @@ impl Stage {
         if words.contains("{connection}") {
             handed.push((self.servers.connection(), CONNECTION));
         }
+        if words.contains("{terminal}") {
+            // With its other end, or it would be gone.
+            let [terminal, other] = terminal();
+            handed.extend([(terminal, TERMINAL), (other, TERMINAL + 1)]);
+        }
         handed
     }
 
@@ -126,6 +137,14 @@ impl Stage {
     pub(crate) fn segment_byte(&self) -> Option<u8> {
         self.segment.as_ref().map(Segment::byte)
     }
+}
+
+/// The name of the server that begins late.
+const LATE: &str = "late-as-no-other-program";
+
+/// Where it is told to begin.
+fn bell(root: &Path) -> PathBuf {
+    root.join("directory/bell")
 }
 
 /// A path of more names than are followed.
@@ -171,6 +190,27 @@ fn make(words: &str, root: &Path, outside: &Path) {
         fs::create_dir_all(inner.join("directory")).expect("mkdir");
         fs::write(inner.join("directory/file"), "x").expect("write");
     }
+}
+
+/// A new terminal, and the end of whoever sits there.
+fn terminal() -> [OwnedFd; 2] {
+    let (mut user, mut program) = (0, 0);
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the numbers live across the call; name, settings and size are left
+    // out. The kernel gives both descriptors to us, nobody else owns them.
+    unsafe {
+        let (user, program) = (&raw mut user, &raw mut program);
+        let made = libc::openpty(
+            user,
+            program,
+            none.cast(),
+            none.cast_const().cast(),
+            none.cast_const().cast(),
+        );
+        assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    [program, user].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A process outside the job, with something to lose.

@@ -2,7 +2,7 @@
 //! whatever it is handed, and enters the job's cgroup before it runs.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -50,15 +50,17 @@ pub fn command<S: AsRef<OsStr>>(
     command
 }
 
-/// Runs the command as a job under the scene's manifest; the job ends with it, or
-/// with the last process that it left, if that is `awaited`. Says how the command
-/// ended, and what the daemon said, when it was there to say something.
+/// Runs the command as a job under a policy of the scene, whose root is a
+/// manifest's workspace; the job ends with it, or with the last process that it
+/// left, if that is `awaited`. Says how the command ended, and what the daemon said,
+/// when it was there to say something.
 ///
 /// # Panics
 /// When the job cannot be watched.
 pub fn run(
     daemon: &Daemon,
     scene: &Scene,
+    policy: &Path,
     mode: &str,
     command: &mut Command,
     awaited: bool,
@@ -66,34 +68,23 @@ pub fn run(
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let name = format!("attached-{}", JOBS.fetch_add(1, Ordering::Relaxed));
     let cgroup = Cgroup::new();
-    let policy = fs::read_to_string(scene.manifest()).expect("the scene has a manifest");
+    let text = fs::read_to_string(policy).expect("the scene has this policy");
+    let workspace = (policy == scene.manifest()).then(|| scene.root());
     let started = daemon.ask(&json!({
         "request": "start",
         "cgroup": cgroup.path(),
         "name": name,
-        "policy_file": scene.manifest(),
-        "pinned": digest(policy.as_bytes()),
-        "policy": policy,
+        "policy_file": policy,
+        "pinned": digest(text.as_bytes()),
+        "policy": text,
         "note": null,
-        "workspace": scene.root(),
+        "workspace": workspace,
         "mode": mode,
         "min_coverage": "argument",
     }));
     let job = started.expect("the daemon answers")["job"].clone();
 
-    let door = OpenOptions::new()
-        .write(true)
-        .open(cgroup.path().join("cgroup.procs"))
-        .expect("a cgroup that was just made has it");
-    let fd = door.as_raw_fd();
-    // SAFETY: between fork and exec one system call is made, on a descriptor
-    // that is open until the command has started.
-    unsafe {
-        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
-            1 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
+    let door = enter(command, &cgroup);
     let shown = format!("{command:?} as job {job}, {name}");
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     drop(door);
@@ -112,6 +103,35 @@ pub fn run(
     };
     let (stdout, stderr) = (bytes(stdout), bytes(stderr));
     let evidence = daemon.state().join("jobs").join(name);
-    let outcome = found.map(|_| Outcome::of_job(shown, ended, ended, stdout, &stderr, evidence));
+    let outcome = found.map(|found| {
+        let outcome = Outcome::of_job(shown, ended, stdout, &stderr, evidence);
+        if outcome.has_verdict() {
+            assert_eq!(found["verdict"], *outcome.verdict(), "{}{}", daemon.log(), outcome.story());
+        }
+        outcome
+    });
     (ended, outcome.filter(Outcome::has_verdict))
+}
+
+/// Lets the command be in the cgroup from its first instruction on. What is
+/// returned has to live until it has started.
+///
+/// # Panics
+/// When the cgroup is gone.
+#[must_use]
+pub fn enter(command: &mut Command, cgroup: &Cgroup) -> File {
+    let door = OpenOptions::new()
+        .write(true)
+        .open(cgroup.path().join("cgroup.procs"))
+        .expect("a cgroup that was just made has it");
+    let fd = door.as_raw_fd();
+    // SAFETY: between fork and exec one system call is made, on a descriptor
+    // that is open until the command has started.
+    unsafe {
+        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
+            1 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    door
 }

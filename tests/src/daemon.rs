@@ -29,14 +29,26 @@ impl Daemon {
     /// When it does not.
     #[must_use]
     pub fn start() -> Daemon {
-        let scene = Scene::new();
+        Daemon::start_in(Scene::new(), &json!({}))
+    }
+
+    /// The same where another one was perhaps, with these members in its
+    /// configuration.
+    ///
+    /// # Panics
+    /// When it does not listen.
+    #[must_use]
+    pub fn start_in(scene: Scene, more: &Value) -> Daemon {
         let port = free_port();
-        let config = json!({
+        let mut config = json!({
             "socket": scene.path().join("effectgate.sock"),
             "metrics_listen": format!("127.0.0.1:{port}"),
             "state_dir": scene.path().join("state"),
             "backend": gate::backend(),
         });
+        for (key, value) in more.as_object().expect("an object") {
+            config[key] = value.clone();
+        }
         let path = scene.path().join("daemon.json");
         fs::write(&path, format!("{config:#}\n")).expect("write");
         let log = File::create(scene.path().join("daemon.log")).expect("create");
@@ -153,7 +165,7 @@ impl Daemon {
     }
 
     /// The same with these options.
-    pub(crate) fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
+    fn start_job_with(&self, name: &str, policy: &[&str], cgroup: &Cgroup) -> String {
         let cgroup = text(cgroup.path());
         let words = [&["start", "--cgroup", &cgroup, "--name", name], policy].concat();
         let found = self.job_json(&words);

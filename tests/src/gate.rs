@@ -288,7 +288,7 @@ fn json(path: &Path) -> Option<Value> {
 #[derive(Debug)]
 pub struct Outcome {
     shown: String,
-    /// Of `run`, or of `job finish`.
+    /// Of `run`; of a daemon's job as `job finish` would end.
     pub status: ExitStatus,
     /// Of the command, where `status` says nothing of it.
     command: Option<ExitStatus>,
@@ -302,22 +302,28 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of a job that the command ended as `command` and `job finish` as `status`.
+    /// Of a daemon's job whose command ended so.
     pub(crate) fn of_job(
         shown: String,
         command: ExitStatus,
-        status: ExitStatus,
         stdout: Vec<u8>,
         stderr: &[u8],
         evidence: PathBuf,
     ) -> Outcome {
+        let verdict = json(&evidence.join("verdict.json"));
+        let code = match verdict.as_ref().map(|verdict| record::text(&verdict["verdict"])) {
+            Some("pass") => 0,
+            Some("fail") => 120,
+            Some("indeterminate") => 121,
+            _ => 125,
+        };
         Outcome {
             shown,
-            status,
+            status: ExitStatus::from_raw(code << 8),
             command: Some(command),
             stdout,
             stderr: String::from_utf8_lossy(stderr).into_owned(),
-            verdict: json(&evidence.join("verdict.json")),
+            verdict,
             events: record::read_log(&evidence.join("events.jsonl")),
             evidence,
         }

@@ -3,19 +3,14 @@
 //! programs takes an emulated machine seconds, and a daemon does it once.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{OnceLock, RwLock};
 
-use crate::cgroup::Cgroup;
-use crate::daemon::{Daemon, documents};
+use crate::attached;
+use crate::daemon::Daemon;
 use crate::gate::{self, Gate, Outcome};
 use crate::scene::Scene;
-use crate::wait;
 
 /// Runs `trigger` with these words under the scene's envelope.
 ///
@@ -37,11 +32,10 @@ pub fn trigger_in<S: AsRef<OsStr>>(
     if !by_daemon() {
         return Gate::new(scene).option(["--mode", mode]).trigger(words);
     }
-    let envelope = scene.envelope();
-    let policy = ["--envelope", envelope.to_str().expect("UTF-8"), "--mode", mode];
-    let mut command = Command::new(gate::trigger());
-    command.args(words);
-    with_shared(scene, &policy, command)
+    let mut command = attached::command(&gate::trigger(), words, scene, Vec::new());
+    let outcome = job(scene, &scene.envelope(), mode, &mut command);
+    outcome.assert_replays("--envelope", &scene.envelope());
+    outcome
 }
 
 /// Runs a command under the scene's manifest, whose workspace is the root.
@@ -56,21 +50,20 @@ pub fn manifest<S: AsRef<OsStr>>(
     if !by_daemon() {
         return Gate::manifest(scene).option(["--mode", mode]).run(command);
     }
-    let (manifest, root) = (scene.manifest(), scene.root());
-    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
-    let (manifest, root) = (text(&manifest), text(&root));
-    let policy = ["--manifest", &manifest, "--workspace", &root, "--mode", mode];
     let mut words = command.into_iter();
     // Relative to the root: where the command starts is not where the test does.
     let program = scene.root().join(words.next().expect("a program").as_ref());
-    let mut command = Command::new(program);
-    command.args(words);
-    with_shared(scene, &policy, command)
+    let mut command = attached::command(&program, words, scene, Vec::new());
+    let outcome = job(scene, &scene.manifest(), mode, &mut command);
+    outcome.assert_replays("--manifest", &scene.manifest());
+    outcome
 }
 
-fn with_shared(scene: &Scene, policy: &[&str], command: Command) -> Outcome {
+fn job(scene: &Scene, policy: &Path, mode: &str, command: &mut Command) -> Outcome {
     let shared = shared().read().expect("only the end of the process writes");
-    job(shared.as_ref().expect("tests end before the process"), scene, policy, command)
+    let daemon = shared.as_ref().expect("tests end before the process");
+    let (_, outcome) = attached::run(daemon, scene, policy, mode, command, false);
+    outcome.unwrap_or_else(|| panic!("the daemon gave no verdict\n{}", daemon.log()))
 }
 
 /// Whether what is watched is a job of the daemon.
@@ -84,29 +77,6 @@ pub fn by_daemon() -> bool {
         Ok("daemon") => true,
         Ok(other) => panic!("EFFECTGATE_TEST_WAY={other}: there are `run` and `daemon`"),
     }
-}
-
-/// Lets the command be in the cgroup from its first instruction on. What is
-/// returned has to live until it has started.
-///
-/// # Panics
-/// When the cgroup is gone.
-#[must_use]
-pub fn enter(command: &mut Command, cgroup: &Cgroup) -> File {
-    let door = OpenOptions::new()
-        .write(true)
-        .open(cgroup.path().join("cgroup.procs"))
-        .expect("a cgroup that was just made has it");
-    let fd = door.as_raw_fd();
-    // SAFETY: between fork and exec one system call is made, on a descriptor
-    // that is open until the command has started.
-    unsafe {
-        command.pre_exec(move || match libc::write(fd, b"0".as_ptr().cast(), 1) {
-            1 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
-    door
 }
 
 /// The daemon of this process. It ends with it, at its exit or, should it be
@@ -135,49 +105,4 @@ extern "C" fn end_shared() {
     if let Some(mut shared) = SHARED.get().and_then(|shared| shared.try_write().ok()) {
         drop(shared.take());
     }
-}
-
-/// A command as a job: its cgroup is watched before it enters. `policy` are the
-/// options of `job start` that say under what.
-fn job(daemon: &Daemon, scene: &Scene, policy: &[&str], mut command: Command) -> Outcome {
-    static JOBS: AtomicU32 = AtomicU32::new(0);
-    let name = format!("case-{}", JOBS.fetch_add(1, Ordering::Relaxed));
-    let cgroup = Cgroup::new();
-    let id = daemon.start_job_with(&name, policy, &cgroup);
-    command
-        .env_clear()
-        .env("PATH", gate::PATH)
-        .current_dir(scene.root())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let door = enter(&mut command, &cgroup);
-    let shown = format!("{command:?} as job {id}, {name}");
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
-    drop(door);
-    let stdout = gate::read(child.stdout.take().expect("piped"));
-    let stderr = gate::read(child.stderr.take().expect("piped"));
-    let ended = wait::exit(&mut child, &shown);
-
-    // What is left of it may hold the pipes, until it is killed here.
-    let finish = daemon.job(&["finish", &id, "--format", "json"]);
-    let bytes = |thread: std::thread::JoinHandle<Vec<u8>>| {
-        thread.join().expect("the reader ends with the pipe")
-    };
-    let said = [bytes(stderr), finish.stderr].concat();
-    let outcome = Outcome::of_job(
-        shown,
-        ended,
-        finish.status,
-        bytes(stdout),
-        &said,
-        daemon.state().join("jobs").join(name),
-    );
-    let printed = documents(&finish.stdout);
-    assert_eq!(printed.first(), Some(outcome.verdict()), "{}{}", daemon.log(), outcome.story());
-    match policy.first() {
-        Some(&"--manifest") => outcome.assert_replays("--manifest", &scene.manifest()),
-        _ => outcome.assert_replays("--envelope", &scene.envelope()),
-    }
-    outcome
 }

@@ -46,12 +46,13 @@ pub fn main(args: &Args) -> Result<()> {
         .env("EFFECTGATE_BIN", repo.effectgate())
         .env("EFFECTGATE_TRIGGER", repo.trigger());
     run(&mut bench)?;
-    let mut policies = repo.cargo();
-    policies.args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_policy"]);
-    run(&mut policies)?;
-    let mut traces = repo.cargo();
-    traces
-        .args(["run", "--release", "-p", "effectgate-tests", "--bin", "bench_compare"])
-        .env("EFFECTGATE_BIN", repo.effectgate());
-    run(&mut traces)
+    for part in ["bench_policy", "bench_compare", "bench_log", "bench_report", "bench_questions"] {
+        let mut cargo = repo.cargo();
+        cargo
+            .args(["run", "--release", "-p", "effectgate-tests", "--bin", part])
+            .env("EFFECTGATE_BIN", repo.effectgate())
+            .env("EFFECTGATE_PYTHON", repo.python());
+        run(&mut cargo)?;
+    }
+    Ok(())
 }

@@ -52,6 +52,16 @@ impl Repo {
         self.target.join("release/bench")
     }
 
+    /// Where the Python packages are that the tests verify signatures with.
+    pub fn python_home(&self) -> PathBuf {
+        self.target.join("python")
+    }
+
+    /// The Python that has them.
+    pub fn python(&self) -> PathBuf {
+        self.python_home().join("bin/python3")
+    }
+
     /// Kernel packages and all else worth keeping between runs. Set
     /// `EFFECTGATE_CACHE` to share it between checkouts or CI jobs.
     pub fn cache(&self) -> PathBuf {

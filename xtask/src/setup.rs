@@ -4,13 +4,14 @@
 
 mod apt;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::repo;
+use crate::repo::{self, Repo};
 use crate::run::{run, succeeds, which};
 use crate::toolchain::{self, Toolchain};
 
@@ -51,7 +52,9 @@ const TOOLS: &[Tool] = &[
     tool(BUILD, "c++", "build-essential"),
     tool(TEST, "curl", "curl"),
     tool(TEST, "npm", "npm"),
+    tool(TEST, "openssl", "openssl"),
     tool(TEST, "promtool", "prometheus"),
+    tool(TEST, "xmllint", "libxml2-utils"),
     tool(TEST_AND_VM, "/usr/bin/gcc", "build-essential"),
     tool(TEST_AND_VM, "/usr/bin/git", "git"),
     tool(TEST_AND_VM, "/usr/bin/go", "golang-go"),
@@ -98,6 +101,7 @@ pub fn ensure(needs: &[Need]) -> Result<bool> {
         changed |= kernel_clippy()?;
         changed |= cargo_tool("cargo-nextest", "0.9.143")?;
         changed |= cargo_tool("cargo-deny", "0.20.2")?;
+        changed |= python_packages(&Repo::find()?)?;
     }
     Ok(changed)
 }
@@ -192,6 +196,29 @@ fn cargo_tool(name: &str, version: &str) -> Result<bool> {
         return Ok(false);
     }
     run(&mut cargo_install(&format!("{name}@{version}")))?;
+    Ok(true)
+}
+
+/// The packages by which others verify what EffectGate signs, in an environment
+/// of their own.
+fn python_packages(repo: &Repo) -> Result<bool> {
+    const PYTHON: &str = "/usr/bin/python3";
+    let wanted = repo.root.join("effectgate-daemon/tests/independent/requirements.txt");
+    let home = repo.python_home();
+    // Written last: what is there is whole.
+    let installed = home.join("requirements.txt");
+    let list = fs::read(&wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
+    if fs::read(&installed).is_ok_and(|found| found == list) {
+        return Ok(false);
+    }
+    if !succeeds(Command::new(PYTHON).args(["-c", "import ensurepip"])) {
+        apt::install(&["python3-venv"])?;
+    }
+    run(Command::new(PYTHON).args(["-m", "venv", "--clear"]).arg(&home))?;
+    let mut install = Command::new(repo.python());
+    install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&wanted);
+    run(&mut install)?;
+    fs::write(&installed, list).with_context(|| format!("cannot write {}", installed.display()))?;
     Ok(true)
 }
 

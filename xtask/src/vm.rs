@@ -17,8 +17,12 @@ mod toolchain;
 mod tree;
 mod verified;
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -173,8 +177,8 @@ pub fn main(args: &Args) -> Result<bool> {
     Ok(count.failed == 0)
 }
 
-/// Boots every kernel of the plan in turn. One failed machine does not stop
-/// the others; that no test ran anywhere is an error.
+/// Boots every kernel of the plan, once for each backend. One failed machine does
+/// not stop the others; that no test ran anywhere is an error.
 pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     let pins = pins::Pins::read()?;
     let kernels = pins.select(&plan.kernels)?;
@@ -200,33 +204,38 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
         programs,
         tests: tests.iter().map(|&name| name.to_owned()).collect(),
         accepts: plan.evasions,
-        backends: plan.backends.clone(),
         filters: plan.tests.clone(),
         // Who asks for some tests waits for nothing else.
         measures: if asks { vec!["verified".to_owned()] } else { Vec::new() },
     };
     let root = image::of(repo, &guest.root()?)?;
+    let session = session::Session {
+        repo,
+        guest: &guest,
+        root: &root,
+        committed: (asks && !plan.bless).then_some(&snapshot),
+        limits: plan.limits,
+    };
     let mut count = Count::default();
-    for pinned in kernels {
-        let committed = (asks && !plan.bless).then_some(&snapshot);
-        let ran = kernel::fetch(repo, pinned)
-            .and_then(|kernel| session::run(repo, &kernel, &guest, committed, &root, plan.limits));
+    let mut found = Vec::new();
+    for (kernel, ran) in machines(&session, kernels, &plan.backends) {
         match ran {
-            Ok((one, found)) => {
-                if plan.bless {
-                    snapshot.put(&pinned.name, &found);
-                }
+            Ok((one, verified)) => {
+                found.push((kernel, verified));
                 count.passed += one.passed;
                 count.failed += one.failed;
                 count.ignored += one.ignored;
             }
             Err(error) => {
-                eprintln!("{}: {error:#}", pinned.name);
+                eprintln!("{kernel}: {error:#}");
                 count.failed += 1;
             }
         }
     }
     if plan.bless {
+        for (kernel, verified) in found {
+            snapshot.put(&kernel, &verified);
+        }
         if run::is_root() {
             let (kernel, found) = verified::here(repo)?;
             snapshot.put(&kernel, &found);
@@ -245,6 +254,42 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
         }
     }
     Ok(count)
+}
+
+type Ran = Result<(Count, Vec<verified::Verified>)>;
+
+/// Boots each kernel with each backend, as many machines at a time as there are
+/// processors: an emulated machine keeps one of them busy, whatever it has itself.
+fn machines(
+    session: &session::Session<'_>,
+    kernels: Vec<&pins::Kernel>,
+    backends: &[Backend],
+) -> Vec<(String, Ran)> {
+    let mut waiting = VecDeque::new();
+    let mut ran = Vec::new();
+    for pinned in kernels {
+        // In turn: they share a folder of downloads.
+        match kernel::fetch(session.repo, pinned) {
+            Ok(kernel) => {
+                let kernel = Arc::new(kernel);
+                waiting.extend(backends.iter().map(|&backend| (Arc::clone(&kernel), backend)));
+            }
+            Err(error) => ran.push((pinned.name.clone(), Err(error))),
+        }
+    }
+    let (waiting, ran) = (Mutex::new(waiting), Mutex::new(ran));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(|| {
+                while let Some((kernel, backend)) = next() {
+                    let one = (kernel.name.clone(), session.run(&kernel, backend));
+                    ran.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+                }
+            });
+        }
+    });
+    ran.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Builds the test binaries, whose paths only cargo's messages tell.

@@ -58,7 +58,8 @@ fn reaches_out(reach: Reach) -> bool {
         | Reach::Machine
         | Reach::Socket
         | Reach::Process
-        | Reach::OthersIpc => true,
+        | Reach::OthersIpc
+        | Reach::HoldUp => true,
         Reach::Chroot
         | Reach::SqPoll
         | Reach::UserNamespace

@@ -1,7 +1,7 @@
 //! Files that a job opens to read. A manifest asks about them.
 
 use crate::input::{Bytes, Device, FileObject, RootMatch};
-use crate::judge::file::{holds_nothing, is_device, own};
+use crate::judge::file::{PROC, holds_nothing, is_device, own};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 use crate::path::contains;
 use crate::policy::Key;
@@ -10,6 +10,9 @@ use crate::secret::is_credential_path;
 /// Judges an open for reading by the process `pid`.
 pub(super) fn read(tables: &Tables, pid: u32, object: &FileObject) -> Judgement {
     let policy = &tables.started.policy;
+    if is_environment(object) && own(tables, pid, object, |_| false, |_| false).is_none() {
+        return Judgement::violates(Rule::written(&tables.started, policy.env.key));
+    }
     let Some(reads) = policy.roots.reads else { return Judgement::recorded("reads") };
     let of_every = |name| Judgement::within_rule(Rule::of_every_policy(name));
     let outside = || Judgement::violates(Rule::written(&tables.started, reads));
@@ -40,6 +43,11 @@ pub(super) fn read(tables: &Tables, pid: u32, object: &FileObject) -> Judgement 
         }
         RootMatch::Outside | RootMatch::Below(_) => outside(),
     }
+}
+
+/// What `/proc` shows of a process's environment.
+fn is_environment(object: &FileObject) -> bool {
+    object.magic == PROC && object.path.ends_with(b"/environ")
 }
 
 /// Roots that the policy names are its own word on what lies there; a profile
@@ -83,4 +91,30 @@ fn program(tables: &Tables, object: &FileObject) -> Option<Rule> {
 /// nothing, and random, urandom (Documentation/admin-guide/devices.txt).
 fn gives_nothing(rdev: Device) -> bool {
     holds_nothing(rdev) || matches!((rdev.major, rdev.minor), (1, 8 | 9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{object, tables};
+    use crate::input::RootMatch;
+    use crate::judge::Finding;
+
+    /// An envelope asks about no reads, but about environments.
+    #[test]
+    fn the_environment_of_another_process_is_not_the_jobs_to_read() {
+        let judge = |path: &str, magic, own_proc| {
+            let file = object(path, RootMatch::Outside);
+            let found = read(&tables(), 7, &FileObject { magic, own_proc, ..file });
+            (found.finding, found.rule.name)
+        };
+        let violates = (Finding::Violation, "allowed_env");
+        let recorded = (Finding::Recorded, "reads");
+        assert_eq!(judge("/proc/8/environ", PROC, false), violates);
+        assert_eq!(judge("/proc/8/task/9/environ", PROC, false), violates);
+        assert_eq!(judge("/proc/8/environ", PROC, true), recorded);
+        assert_eq!(judge("/proc/7/environ", PROC, false), recorded);
+        assert_eq!(judge("/proc/8/status", PROC, false), recorded);
+        assert_eq!(judge("/srv/environ", 1, false), recorded);
+    }
 }

@@ -196,9 +196,11 @@ fn guard(
             Said::ByKernel(Guard::CompatSyscall { number: object.small("number")? })
         }
         GuardAction::Entered => {
-            let env = match object.value("env")? {
-                Value::Null => None,
-                _ => Some(object.list("env", bytes)?),
+            let env = match object.get("env") {
+                // What a guest held was not asked.
+                None => Some(Vec::new()),
+                Some(Value::Null) => None,
+                Some(_) => Some(object.list("env", bytes)?),
             };
             Said::ByKernel(Guard::Entered { process: known(object.value("entered")?)?, env })
         }

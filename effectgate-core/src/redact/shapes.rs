@@ -44,15 +44,15 @@ pub(super) fn each_key(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
 }
 
 /// Replaces the password of `scheme://user:password@host`, and a user without
-/// password where that is a token: in HTTP.
+/// password where that is a token: in HTTP. As a path, a URL has lost a slash.
 pub(super) fn url_passwords(bytes: &[u8]) -> Bytes {
     replaced(bytes, |take| each_url_password(bytes, take))
 }
 
 /// Where such passwords and users stand.
 pub(super) fn each_url_password(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
-    for at in memmem::find_iter(bytes, b"://") {
-        let start = at + 3;
+    for at in memmem::find_iter(bytes, b":/") {
+        let start = at + 1 + count(&bytes[at + 1..], |b| b == b'/');
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'"' | b'\'');
         let after = &bytes[start..];
         let authority = &after[..after.iter().position(ends).unwrap_or(after.len())];

@@ -1,16 +1,16 @@
 //! A log's lines, in order and unbroken, or how far they are.
 
-use std::io::{BufRead, Read as _};
+use std::io::{BufRead, ErrorKind, Read as _};
 
 use serde_json::Value;
 
 use crate::chain::{self, Chain, Flaw};
 use crate::record::read::{self, Opening};
-use crate::verdict::Outcome;
+use crate::verdict::Log;
 
 /// No record is longer (bytes): the arguments of a program are at most 2 MiB
 /// (`MAX_ARG_STRLEN` and a quarter of the stack), escaped at most sixfold.
-const LONGEST: u64 = 64 << 20;
+pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// Why a log does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -27,73 +27,42 @@ pub enum ReplayError {
         line: u64,
         /// Records before the flaw.
         good: u64,
+        /// Where the flawed line begins, in bytes from the log's start: what is
+        /// before it is good.
+        byte: u64,
         flaw: Flaw,
     },
-}
-
-/// A log that holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
-    pub records: u64,
-    /// The closing record's hash.
-    pub head: String,
-    pub job: String,
-    /// The digest of the policy that it was written under.
-    pub policy_sha256: String,
-    /// The verdict that it closes with.
-    pub verdict: Outcome,
-}
-
-/// Checks a log's chain, without judging: no byte was changed, removed,
-/// moved or added since it was written.
-///
-/// # Errors
-/// [`ReplayError`], which says how far the log is good.
-pub fn verify(log: impl BufRead) -> Result<Verified, ReplayError> {
-    let (mut lines, _, opening) = Lines::open(log)?;
-    let mut verdict = None;
-    while let Some((_, line)) = lines.next()? {
-        if read::closes(&line.value) {
-            verdict = line.value["object"]["verdict"].as_str().and_then(Outcome::from_name);
-        }
-    }
-    let verdict = verdict.ok_or_else(|| lines.flawed(Flaw::Content("verdict")))?;
-    Ok(Verified {
-        records: lines.records(),
-        head: lines.head().to_owned(),
-        job: opening.name,
-        policy_sha256: opening.sha256,
-        verdict,
-    })
 }
 
 /// The day on which a log's job started, `YYYY-MM-DD`: a policy that judges it
 /// is read as of that day. `None` where no such log begins; judging it says why.
 pub fn day(log: impl BufRead) -> Option<String> {
-    let mut lines = Lines { log, chain: Chain::new(String::new()), closed: false, good: 0 };
-    let value = chain::parse(&lines.bytes().ok()??).ok()?;
+    let value = chain::parse(&Lines::new(log).bytes().ok()??).ok()?;
     Some(crate::time::day(read::opening(&value).ok()?.ts))
 }
 
-/// One line, as bytes and as JSON.
-pub(crate) struct Line {
+/// One record's line, as bytes without the newline and as JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
     pub bytes: Vec<u8>,
     pub value: Value,
 }
 
+#[derive(Debug)]
 pub(crate) struct Lines<R> {
     log: R,
     chain: Chain,
     closed: bool,
     /// Records that hold.
     good: u64,
+    /// Their bytes, newlines included.
+    good_bytes: u64,
 }
 
 impl<R: BufRead> Lines<R> {
     /// Reads the opening record; the rest of the chain hangs on it.
     pub fn open(log: R) -> Result<(Self, Line, Opening), ReplayError> {
-        let chain = Chain::new(String::new());
-        let mut lines = Lines { log, chain, closed: false, good: 0 };
+        let mut lines = Lines::new(log);
         let Some(bytes) = lines.bytes()? else { return Err(lines.flawed(Flaw::Empty)) };
         let opened = chain::parse(&bytes).and_then(|value| {
             let opening = read::opening(&value).map_err(Flaw::Content)?;
@@ -110,44 +79,82 @@ impl<R: BufRead> Lines<R> {
         });
         match opened {
             Ok((line, opening)) => {
-                lines.good = 1;
+                lines.good_is(&line.bytes);
                 Ok((lines, line, opening))
             }
             Err(flaw) => Err(lines.flawed(flaw)),
         }
     }
 
+    /// The lines of another chain, which has neither an opening nor a closing
+    /// record.
+    pub fn of(log: R, chain: Chain) -> Self {
+        Lines { log, chain, closed: false, good: 0, good_bytes: 0 }
+    }
+
     /// The next record with its number; `None` after the closing one.
     pub fn next(&mut self) -> Result<Option<(u64, Line)>, ReplayError> {
-        let Some(bytes) = self.bytes()? else {
-            return if self.closed { Ok(None) } else { Err(self.flawed(Flaw::Unclosed)) };
-        };
+        let next = self.any()?;
+        match &next {
+            None if !self.closed => return Err(self.flawed(Flaw::Unclosed)),
+            None => {}
+            Some((_, line)) => self.closed = read::closes(&line.value),
+        }
+        Ok(next)
+    }
+
+    /// The next record with its number; `None` at the end of what was written.
+    pub fn any(&mut self) -> Result<Option<(u64, Line)>, ReplayError> {
+        let Some(bytes) = self.bytes()? else { return Ok(None) };
         if self.closed {
             return Err(self.flawed(Flaw::AfterClosing));
         }
         let seq = self.chain.next;
         let value = self.chain.check(&bytes).map_err(|flaw| self.flawed(flaw))?;
-        self.good = self.chain.next;
-        self.closed = read::closes(&value);
+        self.good_is(&bytes);
         Ok(Some((seq, Line { bytes, value })))
     }
 
+    /// What is wrong with the line after the last good one.
     pub fn flawed(&self, flaw: Flaw) -> ReplayError {
-        ReplayError::Flawed { line: self.good + 1, good: self.good, flaw }
+        ReplayError::Flawed { line: self.good + 1, good: self.good, byte: self.good_bytes, flaw }
     }
 
-    pub fn records(&self) -> u64 {
-        self.chain.next
+    pub fn chain(&self) -> &Chain {
+        &self.chain
     }
 
-    pub fn head(&self) -> &str {
-        &self.chain.head
+    pub fn into_chain(self) -> Chain {
+        self.chain
+    }
+
+    pub fn log(&self) -> Log {
+        self.chain.log()
+    }
+
+    /// Bytes of the lines so far.
+    pub fn length(&self) -> u64 {
+        self.good_bytes
+    }
+
+    fn new(log: R) -> Self {
+        Lines::of(log, Chain::new(String::new()))
+    }
+
+    fn good_is(&mut self, line: &[u8]) {
+        self.good = self.chain.next;
+        self.good_bytes += line.len() as u64 + 1;
     }
 
     fn bytes(&mut self) -> Result<Option<Vec<u8>>, ReplayError> {
         let mut bytes = Vec::new();
         let read = self.log.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
         match read {
+            // What was read is not what was written, say of data that does not
+            // decompress; that is no failure to read it.
+            Err(source) if source.kind() == ErrorKind::InvalidData => {
+                Err(self.flawed(Flaw::Damaged(source.to_string())))
+            }
             Err(source) => Err(ReplayError::Io { good: self.good, source }),
             Ok(0) => Ok(None),
             Ok(_) if bytes.pop() == Some(b'\n') => Ok(Some(bytes)),

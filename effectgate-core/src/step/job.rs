@@ -16,7 +16,7 @@ use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
 use crate::process::{Process, Table};
 use crate::record::{self, Action, GuardAction, Record};
 use crate::step::Line;
-use crate::verdict::{Tally, Verdict, Violation};
+use crate::verdict::{Log, Tally, Verdict, Violation};
 
 #[derive(Debug)]
 pub(super) struct Job {
@@ -103,6 +103,10 @@ impl Job {
         true
     }
 
+    pub fn log(&self) -> Log {
+        self.chain.log()
+    }
+
     pub fn close(mut self, ts: UnixNanos, exit: Option<Exit>, out: &mut Vec<Line>) -> Verdict {
         if !self.launched {
             self.tally.doubt(&Doubt::NeverLaunched);
@@ -114,8 +118,7 @@ impl Job {
         let mut verdict = std::mem::take(&mut self.tally).close(&self.tables.started, ts, exit);
         let object = record::closing(&verdict, exit);
         self.write(own(ts, GuardAction::Verdict, object, Finding::Recorded), out);
-        verdict.log.records = self.chain.next;
-        verdict.log.head.clone_from(&self.chain.head);
+        verdict.log = self.chain.log();
         verdict
     }
 

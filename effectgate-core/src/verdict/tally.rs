@@ -112,7 +112,7 @@ impl Tally {
             violations: self.violations,
             violations_unlisted: self.unlisted,
             disagreements: started.judged.then_some(self.disagreements),
-            log: Log { records: 0, head: String::new() },
+            log: Log::default(),
         }
     }
 

@@ -11,9 +11,10 @@ pub const PLANTED: &str = "Pl4ntedPl4ntedPl4nted";
 fn planted() -> impl Strategy<Value = String> {
     let forms =
         ["ghp_{}", "/srv/repo/ghp_{}/a", "/proc/3/x-{}=ghp_{}", "/a/password={}", "x-api-key:{}"];
+    let urls = ["https://user:{}@host", "/srv/repo/https://user:{}@host/a", "/a/https:/u:{}@h/b"];
     let more =
         ["DB_PASS={}", "Bearer {}", "-uadmin:{}", "/srv/sk-{}/.ssh/id", "Authorization: Bearer {}"];
-    let forms = [&forms[..], &more[..]].concat();
+    let forms = [&forms[..], &more[..], &urls[..]].concat();
     prop::sample::select(forms).prop_map(|form| form.replace("x-{}", "x").replace("{}", PLANTED))
 }
 

@@ -1,11 +1,6 @@
 //! `effectgate compare`
 
-use std::{
-    fmt::Write as _,
-    fs::File,
-    io::{BufReader, ErrorKind},
-    path::Path,
-};
+use std::{fmt::Write as _, io::ErrorKind, path::Path};
 
 use anyhow::{Context, anyhow, bail};
 use effectgate_core::{
@@ -19,10 +14,8 @@ use crate::{
     clock,
     diagnose::{self, Decided, Finding, Level, Look, Place},
     exit::{self, Code, Failure, Outcomes},
+    log::Log,
 };
-
-/// Large, so that nearly every line is judged where it was read.
-pub const BUFFER: usize = 1 << 18;
 
 pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
     let today = clock::today();
@@ -37,17 +30,17 @@ pub fn compare(args: &Compare, wanted: Wanted) -> Outcomes {
     }
     let workspace = workspace(&args.workspace).code(exit::USAGE)?;
     let what = || format!("cannot read the trace {}", args.trace.display());
-    let comparison = match File::open(&args.trace) {
-        Ok(file) => {
+    let there = args.trace.metadata().map(|_| Log::open(&args.trace));
+    let comparison = match there {
+        Ok(trace) => {
+            let trace = trace.code(exit::USAGE)?;
             let against = Against {
                 policy: &manifest,
                 workspace: &workspace,
                 today: &today,
                 resolve: &mut resolve,
             };
-            compare::compare(BufReader::with_capacity(BUFFER, file), against)
-                .with_context(what)
-                .code(exit::USAGE)?
+            compare::compare(trace, against).with_context(what).code(exit::USAGE)?
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             compare::without_trace(&manifest, &workspace, &today)

@@ -1,8 +1,8 @@
 //! `effectgate daemon`
 
-use std::sync::Arc;
+use std::{fs::File, path::Path, sync::Arc};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -14,27 +14,31 @@ use crate::{
         config::Config,
         http,
         jobs::{self, Jobs},
+        retention::Retention,
+        unfinished,
     },
+    sign::{Signer, Source},
+    sinks::evidence,
 };
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
+    let signer = signer(&config).code(exit::REFUSED)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(anyhow!("loading kernel programs needs root")).code(exit::REFUSED);
+    }
+    let _state = state(&config.state_dir).code(exit::OBSERVER)?;
     let engine = start(&config).code(exit::REFUSED)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .code(exit::OBSERVER)?;
-    runtime.block_on(serve(config, engine)).code(exit::OBSERVER)?;
+    runtime.block_on(serve(config, engine, signer)).code(exit::OBSERVER)?;
     Ok(exit::HOLDS)
 }
 
 fn start(config: &Config) -> Result<Engine> {
-    if !rustix::process::geteuid().is_root() {
-        bail!("loading kernel programs needs root");
-    }
-    std::fs::create_dir_all(config.state_dir.join("jobs"))
-        .with_context(|| format!("cannot make {}", config.state_dir.display()))?;
     Engine::start(engine::Config {
         backend: config.backend()?,
         ring_bytes: config.ring_bytes,
@@ -42,8 +46,24 @@ fn start(config: &Config) -> Result<Engine> {
     })
 }
 
+/// Makes the state directory this daemon's as long as what is returned lives.
+fn state(dir: &Path) -> Result<File> {
+    let what = || format!("cannot make {}", dir.display());
+    std::fs::create_dir_all(dir.join("jobs")).with_context(what)?;
+    let lock = evidence::lock(dir).with_context(what)?;
+    lock.with_context(|| format!("another daemon keeps its state in {}", dir.display()))
+}
+
+fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {
+    config.sign()?.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
+}
+
 /// Until a signal, or until one of the servers ends: then everything ends.
-async fn serve(config: Config, mut engine: Engine) -> Result<()> {
+async fn serve(
+    config: Config,
+    mut engine: Engine,
+    signer: Option<(Source, Arc<Signer>)>,
+) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (listener, address) = http::bind(config.metrics_listen).await?;
@@ -55,10 +75,25 @@ async fn serve(config: Config, mut engine: Engine) -> Result<()> {
         config.socket.display()
     );
     let engine_ended = engine.ended().context("the engine's end is awaited here only")?;
-    let jobs = Arc::new(Jobs { engine, state_dir: config.state_dir });
+    let retention = Retention {
+        state_dir: config.state_dir.clone(),
+        days: config.keep_days,
+        bytes: config.keep_bytes,
+    };
+    let left = config.state_dir.join("jobs");
+    // It only reads and tells, for as long as that takes; nobody waits for it.
+    let reader = std::thread::Builder::new().name("unfinished".to_owned());
+    reader.spawn(move || unfinished::report(&left))?;
+    let jobs = Arc::new(Jobs {
+        engine,
+        state_dir: config.state_dir,
+        segment_bytes: config.segment_bytes,
+        signer,
+    });
     let ended = tokio::select! {
         ended = jobs::serve(socket, Arc::clone(&jobs)) => ended,
-        ended = http::serve(listener, metrics) => ended,
+        ended = http::serve(listener, Arc::clone(&metrics)) => ended,
+        ended = retention.serve(metrics) => ended,
         _ = engine_ended => Err(anyhow!("the engine's thread has ended")),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),

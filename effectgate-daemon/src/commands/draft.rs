@@ -2,8 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fs::File,
-    io::BufReader,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
@@ -23,12 +21,13 @@ use crate::{
     cli::{Draft, Format},
     diagnose::visible,
     exit::{self, Code, Outcomes},
+    log::Log,
 };
 
 pub fn draft(args: &Draft, format: Format) -> Outcomes {
     let what = || format!("{} gives no draft", args.from.display());
     let from_log = is_log(&args.from).code(exit::USAGE)?;
-    let trace = || open(&args.from).code(exit::USAGE);
+    let trace = || Log::open(&args.from).code(exit::USAGE);
     let (used, workspace) = if from_log {
         let used = draft::of_log(trace()?).with_context(what).code(exit::USAGE)?;
         let workspace = workspace(args, used.workspace()).code(exit::USAGE)?;
@@ -88,15 +87,9 @@ pub fn draft(args: &Draft, format: Format) -> Outcomes {
     Ok(if complete { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
 
-fn open(path: &Path) -> Result<BufReader<File>> {
-    let file =
-        File::open(path).with_context(|| format!("cannot read the log {}", path.display()))?;
-    Ok(BufReader::with_capacity(1 << 16, file))
-}
-
 /// Whether a file is an event log, by its first line.
 fn is_log(path: &Path) -> Result<bool> {
-    let first = compare::first_line(&mut open(path)?)
+    let first = compare::first_line(&mut Log::open(path)?)
         .with_context(|| format!("cannot read {}", path.display()))?;
     Ok(compare::is_log(&first))
 }
@@ -147,7 +140,7 @@ fn compared(text: &str, workspace: &Path, trace: &Path) -> Result<Vec<String>> {
         today: policy_file::ANY_DAY,
         resolve: &mut |_| None,
     };
-    let comparison = compare::compare(open(trace)?, against)?;
+    let comparison = compare::compare(Log::open(trace)?, against)?;
     Ok(comparison.findings.iter().map(|it| format!("{}: {}", it.rule, it.message)).collect())
 }
 
@@ -158,7 +151,7 @@ fn judged(text: &str, workspace: &Path, home: Option<&Path>, log: &Path) -> Resu
         Err(faults) => return Ok(faults),
     };
     settle(&mut policy, workspace, home);
-    let verdict = replay::replay(open(log)?, policy)?.verdict;
+    let verdict = replay::replay(Log::open(log)?, policy)?.verdict;
     Ok(match verdict.verdict {
         Outcome::Pass => Vec::new(),
         Outcome::Fail => verdict.violations.iter().map(ToString::to_string).collect(),

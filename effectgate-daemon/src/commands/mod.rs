@@ -1,18 +1,24 @@
 //! The commands, one room each.
 
+mod bundle;
 mod check;
 mod compare;
 mod daemon;
+mod decide;
 mod diff;
 mod doctor;
 mod draft;
+mod freeze;
 mod job;
 mod leads;
+mod log;
 mod packet;
 mod pin;
 pub mod policy;
 mod replay;
+mod report;
 mod run;
+mod verify;
 
 use std::io::Write;
 
@@ -23,7 +29,7 @@ use crate::{
     cli::{Cli, Command, Format},
     diagnose::{Finding, sarif},
     exit::{self, Code, Outcomes},
-    report,
+    report as reports,
 };
 
 /// Does what the command line says.
@@ -33,12 +39,18 @@ use crate::{
 pub fn dispatch(cli: Cli) -> Outcomes {
     let format = cli.format;
     match cli.command {
+        Command::Bundle(args) => bundle::bundle(&args, format.plain()?),
+        Command::Decide(args) => decide::decide(&args, format.plain()?),
+        Command::Freeze(args) => freeze::freeze(&args, format.plain()?),
+        Command::Verify(args) => verify::verify(&args, format.plain()?),
         Command::Run(args) => run::run(args, format.plain()?),
         Command::Check(args) => check::check(&args, format),
         Command::Diff(args) => diff::diff(&args, format),
         Command::Draft(args) => draft::draft(&args, format.plain()?),
         Command::Pin(args) => pin::pin(&args, format.plain()?),
         Command::Replay(args) => replay::replay(&args, format.plain()?),
+        Command::Report(args) => report::report(&args, format),
+        Command::Log(args) => log::log(&args.command, format.plain()?),
         Command::Compare(args) => compare::compare(&args, format),
         Command::Packet(args) => packet::packet(&args, format.plain()?),
         Command::Doctor => doctor::doctor(format.plain()?),
@@ -89,7 +101,7 @@ fn print_verdict(verdict: &Verdict, format: Format) -> Result<(), exit::Failure>
     match format {
         Format::Json => print_json(verdict),
         Format::Text => {
-            print(&report::text(verdict));
+            print(&reports::text(verdict));
             Ok(())
         }
     }

@@ -15,7 +15,7 @@ use files::{Hashed, bytes, open, write};
 use serde_json::json;
 
 use super::{
-    compare::{BUFFER, resolve, workspace},
+    compare::{resolve, workspace},
     print, print_json,
 };
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     clock,
     diagnose::visible,
     exit::{self, Code, Outcomes},
+    log,
 };
 
 pub fn packet(args: &Packet, format: Format) -> Outcomes {
@@ -214,7 +215,7 @@ impl Made {
             ));
             return Ok(None);
         }
-        let mut trace = Hashed::new(BufReader::with_capacity(BUFFER, trace));
+        let mut trace = Hashed::new(BufReader::with_capacity(log::BUFFER, trace));
         let what = || format!("cannot read {}", directory.join(packet::TRACE).display());
         let comparison = match &manifest {
             Ok(policy) => {

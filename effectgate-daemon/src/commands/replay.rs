@@ -1,7 +1,5 @@
 //! `effectgate replay`
 
-use std::{fs::File, io::BufReader};
-
 use anyhow::Context;
 use effectgate_core::{Outcome, replay};
 
@@ -10,17 +8,16 @@ use crate::{
     cli::{Format, Replay},
     clock,
     exit::{self, Code, Failure, Outcomes},
+    log::Log,
 };
 
 pub fn replay(args: &Replay, format: Format) -> Outcomes {
-    let open = || {
-        let log = File::open(&args.events)
-            .with_context(|| format!("cannot read the log {}", args.events.display()));
-        Ok(BufReader::with_capacity(1 << 16, log.code(exit::USAGE)?))
-    };
+    let open = || Log::open(&args.events).code(exit::USAGE);
     let day = replay::day(open()?).unwrap_or_else(clock::today);
     let (policy, _) = policy::of_kind(&args.policy, &day).code(exit::USAGE)?;
-    let replayed = replay::replay(open()?, policy)
+    let mut log = open()?;
+    let replayed = replay::replay(&mut log, policy)
+        .map_err(|error| log.explain(error))
         .with_context(|| format!("the log {} does not hold", args.events.display()))
         .code(exit::DOES_NOT_HOLD)?;
     print_verdict(&replayed.verdict, format)?;

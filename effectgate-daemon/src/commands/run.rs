@@ -1,13 +1,14 @@
 //! `effectgate run`: one job, from its cgroup to its verdict.
 
-use std::{os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{os::unix::ffi::OsStringExt, path::PathBuf, sync::Arc};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use effectgate_core::input::{JobId, Notice};
 
 use super::{policy, print_verdict};
 use crate::{
-    cli::{Format, Run},
+    bundle,
+    cli::{Format, Run, Sign},
     engine::{Config, Engine, Finish, JobSpec, Left},
     exit::{self, Code, Outcomes},
     observe::{kernel, proc},
@@ -18,6 +19,7 @@ use crate::{
         streams,
         user::{self, User},
     },
+    sign::{Signer, Source},
 };
 
 pub fn run(args: Run, format: Format) -> Outcomes {
@@ -42,6 +44,12 @@ pub fn run(args: Run, format: Format) -> Outcomes {
     let finish = Finish { job, exit, notices, left: Left::Killed { spared: Vec::new() } };
     let verdict = engine.finish_job(finish).code(exit::OBSERVER)?;
     print_verdict(&verdict, format)?;
+    if let Some(dir) = &args.evidence
+        && let Err(error) = bundle::add_page(dir, verdict.log.records)
+    {
+        tracing::warn!("the evidence is whole, but has no report: {error:#}");
+    }
+    prepared.seal(&args).code(exit::OBSERVER)?;
     // Metrics may be lost, a verdict may not.
     if let Some(file) = &args.metrics_file
         && let Err(error) = engine.metrics.write(file)
@@ -60,6 +68,8 @@ struct Prepared {
     cgroup_root: PathBuf,
     cgroup: Cgroup,
     scratch: Scratch,
+    /// Who signs the evidence, and with what.
+    signer: Option<(Source, Arc<Signer>)>,
 }
 
 impl Prepared {
@@ -72,6 +82,7 @@ impl Prepared {
         if let Some(dir) = &args.workspace {
             ensure!(dir.is_dir(), "the workspace {} is no directory", dir.display());
         }
+        let signer = signer(args)?;
         let workspace = policy::workspace(&policy.policy, args.workspace.as_deref())?;
         let user = user::to_run_as(args.user.as_deref())?;
         let cgroup_root = proc::cgroup2()?;
@@ -80,7 +91,7 @@ impl Prepared {
         let parent = cgroup_root.join(proc::own_cgroup()?);
         let cgroup = Cgroup::make(&parent.join(format!("{RUNS}{pid}")))?;
         let scratch = Scratch::make(user.as_ref())?;
-        Ok(Prepared { policy, workspace, user, name, cgroup_root, cgroup, scratch })
+        Ok(Prepared { policy, workspace, user, name, cgroup_root, cgroup, scratch, signer })
     }
 
     fn config(&self, args: &Run) -> Config {
@@ -97,6 +108,7 @@ impl Prepared {
             name: self.name.clone(),
             policy: self.policy.policy.clone(),
             policy_bytes: self.policy.bytes.clone(),
+            pinned: self.policy.digest.clone(),
             note: self.policy.note.clone(),
             cgroup: self.cgroup.path().to_owned(),
             mode: args.mode.into(),
@@ -106,8 +118,10 @@ impl Prepared {
             argv: args.command.iter().map(|arg| arg.clone().into_vec()).collect(),
             tmpdir: Some(self.scratch.path().to_owned()),
             evidence: args.evidence.clone(),
+            segment_bytes: args.segment_bytes,
+            signer: self.signer.as_ref().map(|(_, signer)| Arc::clone(signer)),
             metrics_file: args.metrics_file.clone(),
-            own: Vec::new(),
+            own: self.signer.iter().filter_map(|(source, _)| source.private()).collect(),
             streams: handed.files,
             terminals: handed.terminals,
         }
@@ -138,6 +152,19 @@ impl Prepared {
         })
     }
 
+    /// Signs the evidence, if it is to be signed.
+    fn seal(&self, args: &Run) -> Result<()> {
+        let (Some(dir), Some((_, signer))) = (&args.evidence, &self.signer) else {
+            return Ok(());
+        };
+        bundle::seal(dir, signer).with_context(|| {
+            format!(
+                "the evidence in {0} is whole but not signed; sign it with `effectgate bundle {0}`",
+                dir.display()
+            )
+        })
+    }
+
     /// The command could not be started.
     fn abandon(&self, engine: &Engine, job: JobId) {
         let why = "the command could not be started".to_owned();
@@ -147,4 +174,15 @@ impl Prepared {
             tracing::debug!("{error:#}");
         }
     }
+}
+
+/// Who signs; what does not sign is to be known before anything runs.
+fn signer(args: &Run) -> Result<Option<(Source, Arc<Signer>)>> {
+    let Sign { sign_key, sign_command, .. } = &args.sign;
+    ensure!(
+        args.evidence.is_some() || sign_key.is_none() && sign_command.is_none(),
+        "there is no evidence to sign: name a directory for it with --evidence"
+    );
+    let source = args.sign.source()?.filter(|_| args.evidence.is_some());
+    source.map(|source| Ok((source.clone(), Arc::new(Signer::new(&source)?)))).transpose()
 }

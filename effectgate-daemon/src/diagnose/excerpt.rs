@@ -58,6 +58,10 @@ impl Excerpt {
 /// characters, overrides of direction and what has no shape are escaped.
 #[must_use]
 pub fn visible(text: &str) -> String {
+    // Nearly every text, and logs have millions of them.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     text.chars().map(|c| Character::Good(c).drawn()).collect()
 }
 

@@ -6,6 +6,7 @@ use effectgate_core::{
     Line,
     input::{Class, JobId, Mode},
     time,
+    verdict::Log,
 };
 
 use super::{JobStatus, kill_cgroup};
@@ -52,13 +53,15 @@ impl Job {
         }
     }
 
-    /// Makes what was written durable.
-    pub fn sync(&mut self) {
+    /// Makes what was written durable, and has it signed now and then; `log`
+    /// says what was written.
+    pub fn sync(&mut self, log: impl FnOnce() -> Option<Log>) {
         let Some(evidence) = self.evidence.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
-        if let Err(error) = evidence.sync() {
-            self.fail(format!("{error:#}"));
+        match evidence.sync() {
+            Ok(()) => evidence.checkpoint(log),
+            Err(error) => self.fail(format!("{error:#}")),
         }
     }
 
@@ -86,6 +89,7 @@ impl Job {
             backend,
             started: time::format(self.started),
             records: self.records,
+            synced: self.evidence.as_ref().map_or(0, Evidence::synced),
             violations: self.violations,
             lost: self.lost,
             failed: self.failed.clone(),

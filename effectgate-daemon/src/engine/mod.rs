@@ -37,7 +37,7 @@ use tokio::sync::oneshot;
 
 use surroundings::Surroundings;
 
-use crate::{run::files, sinks::metrics::Metrics};
+use crate::{run::files, sign::Signer, sinks::metrics::Metrics};
 pub use canary::run_if_asked as run_if_canary;
 
 /// How the engine is to watch.
@@ -59,6 +59,8 @@ pub struct JobSpec {
     pub policy: Policy,
     /// The policy file's bytes, kept as evidence.
     pub policy_bytes: Vec<u8>,
+    /// The digest that the policy was pinned by.
+    pub pinned: String,
     /// The review note and the bytes it was read from.
     pub note: Option<(ReviewNote, Vec<u8>)>,
     /// The job's cgroup: an absolute path.
@@ -75,6 +77,10 @@ pub struct JobSpec {
     /// A directory that is the job's own for its time.
     pub tmpdir: Option<PathBuf>,
     pub evidence: Option<PathBuf>,
+    /// Size at which a segment of the log is closed, in bytes.
+    pub segment_bytes: u64,
+    /// Who signs the log's checkpoints; without one there are none.
+    pub signer: Option<Arc<Signer>>,
     /// A file that will be written when the job has ended.
     pub metrics_file: Option<PathBuf>,
     /// Other files and directories of the observer's own.
@@ -94,6 +100,9 @@ pub struct JobStatus {
     pub backend: Backend,
     pub started: String,
     pub records: u64,
+    /// Records that are durable: these survive whatever becomes of the
+    /// observer and the machine.
+    pub synced: u64,
     pub violations: u64,
     pub lost: u64,
     /// Why the job cannot be judged any more.

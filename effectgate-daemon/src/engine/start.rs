@@ -8,8 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use effectgate_core::{
+    bundle::{HOST, PIN, POLICY},
     input::{Event, Input, JobId, Limited, Started, What},
     judge::Tables,
+    pin,
     policy::OnLoss,
 };
 
@@ -20,7 +22,11 @@ use super::{
     tables::{self, Held},
     work::Work,
 };
-use crate::{observe::proc, sinks::evidence::Evidence};
+use crate::{
+    bundle,
+    observe::proc,
+    sinks::evidence::{Evidence, Kept},
+};
 
 impl Work {
     pub(super) fn start(&mut self, spec: JobSpec, found: Surroundings) -> Result<JobId> {
@@ -134,7 +140,17 @@ impl Work {
         let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
         if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
             let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());
-            job.evidence = Some(Evidence::create(dir, &spec.policy_bytes, note)?);
+            let kept = Kept {
+                policy: &spec.policy_bytes,
+                note,
+                segment_bytes: spec.segment_bytes,
+                signer: spec.signer,
+            };
+            let mut evidence = Evidence::create(dir, kept)?;
+            evidence.put(PIN, pin::format_pin(&spec.pinned, POLICY).as_bytes())?;
+            let facts = bundle::facts(&self.host, &self.programs);
+            evidence.put(HOST, format!("{facts:#}\n").as_bytes())?;
+            job.evidence = Some(evidence);
         }
         let launch = started.clone();
         self.step(Input::Started(Box::new(started)));

@@ -188,7 +188,7 @@ fn private(spec: &JobSpec, roots: &[Wanted]) -> Vec<PathBuf> {
 
 /// File systems whose files are the kernel's own state (`linux/magic.h`): what
 /// lies there is no root.
-const PSEUDO: [u64; 12] = [
+const PSEUDO: [u64; 25] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -201,6 +201,19 @@ const PSEUDO: [u64; 12] = [
     0x1cd1,      // devpts
     0xde5e_81e4, // efivarfs
     0x6265_6570, // configfs
+    0x4249_4e4d, // binfmt_misc
+    0x6573_5543, // fusectl
+    0xf97c_ff8c, // selinuxfs
+    0x4341_5d53, // smackfs
+    0x5a3c_69f0, // apparmorfs
+    0x6165_676c, // pstore
+    0x1980_0202, // mqueue
+    0x6759_6969, // rpc_pipefs
+    0x6e66_7364, // nfsd
+    0x0765_5821, // resctrl
+    0xabba_1974, // xenfs
+    0x9fa2,      // usbdevfs
+    0x6c6f_6f70, // binderfs
 ];
 
 /// Whether a file system, by its type, is one of those.

@@ -58,7 +58,7 @@ impl Work {
                 self.kill(id);
             }
             if let Some(job) = self.jobs.get_mut(&id) {
-                job.sync();
+                job.sync(|| self.state.log(id));
             }
         }
     }

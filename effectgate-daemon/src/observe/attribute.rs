@@ -410,6 +410,7 @@ fn reach(value: u32) -> Option<Reach> {
         reach::SOCKET => Reach::Socket,
         reach::PROCESS => Reach::Process,
         reach::OTHERS_IPC => Reach::OthersIpc,
+        reach::HOLD_UP => Reach::HoldUp,
         _ => return None,
     })
 }
@@ -450,7 +451,7 @@ fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
         mode: wire.mode,
         rdev: device(wire.rdev),
         magic: wire.magic,
-        internal: wire.flags & obj::INTERNAL != 0,
+        internal: wire.flags & (obj::INTERNAL | obj::ANOTHERS) == obj::INTERNAL,
         unlinked: wire.flags & obj::UNLINKED != 0,
         own_proc: wire.flags & obj::OWN_PROC != 0,
     }

@@ -10,7 +10,11 @@ use anyhow::{Context, Result, ensure};
 use effectgate_core::input::Backend;
 use serde::Deserialize;
 
-use crate::observe::kernel;
+use crate::{
+    log,
+    observe::kernel,
+    sign::{KEY_VARIABLE, Source},
+};
 
 /// What the daemon is told.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +30,17 @@ pub struct Config {
     pub backend: String,
     /// Size of each ring in bytes: a power of two, at least 4096.
     pub ring_bytes: u32,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
+    /// Days for which a job's evidence is kept; null: for ever.
+    pub keep_days: Option<u64>,
+    /// Bytes of evidence that are kept, all jobs together; null: any number.
+    pub keep_bytes: Option<u64>,
+    /// The private key that signs the evidence.
+    pub sign_key: Option<PathBuf>,
+    /// Or a program that signs it, and the public key of that.
+    pub sign_command: Option<PathBuf>,
+    pub sign_public: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -36,6 +51,12 @@ impl Default for Config {
             state_dir: "/var/lib/effectgate".into(),
             backend: "auto".to_owned(),
             ring_bytes: kernel::RING_BYTES,
+            segment_bytes: log::SEGMENT_BYTES,
+            keep_days: None,
+            keep_bytes: None,
+            sign_key: None,
+            sign_command: None,
+            sign_public: None,
         }
     }
 }
@@ -57,13 +78,40 @@ impl Config {
         );
         let config: Config = serde_json::from_slice(&bytes).with_context(what)?;
         config.backend().with_context(what)?;
+        config.sign().with_context(what)?;
         ensure!(
             config.ring_bytes.is_power_of_two() && config.ring_bytes >= 4096,
             "configuration {}: ring_bytes is {}, but a ring's size is a power of two from 4096 up",
             file.display(),
             config.ring_bytes
         );
+        ensure!(
+            config.segment_bytes >= log::SMALLEST_SEGMENT,
+            "configuration {}: segment_bytes is {}, but a segment has room for {} bytes at least",
+            file.display(),
+            config.segment_bytes,
+            log::SMALLEST_SEGMENT
+        );
+        ensure!(
+            config.keep_days != Some(0) && config.keep_bytes != Some(0),
+            "configuration {}: keep_days and keep_bytes are at least 1; null keeps everything",
+            file.display()
+        );
         Ok(config)
+    }
+
+    /// Who signs the evidence; `None` when nobody does.
+    ///
+    /// # Errors
+    /// When a key and a command are named, or one of a command and its public
+    /// key alone.
+    pub fn sign(&self) -> Result<Option<Source>> {
+        Source::of(
+            self.sign_key.clone(),
+            self.sign_command.clone(),
+            self.sign_public.clone(),
+            std::env::var_os(KEY_VARIABLE).as_deref(),
+        )
     }
 
     /// The backend asked for; `None` for `auto`.
@@ -108,6 +156,12 @@ mod tests {
             "{\"backend\": \"magic\"}",
             "{\"ring_bytes\": 5000}",
             "{\"ring_bytes\": 0}",
+            "{\"segment_bytes\": 4095}",
+            "{\"keep_days\": 0}",
+            "{\"keep_bytes\": 0}",
+            "{\"keep_days\": -1}",
+            "{\"sign_command\": \"/sign\"}",
+            "{\"sign_key\": \"k\", \"sign_command\": \"/s\", \"sign_public\": \"p\"}",
         ] {
             let error = format!("{:#}", read(bad).expect_err(bad));
             assert!(error.contains("configuration /"), "{error}");

@@ -26,11 +26,13 @@ use super::{
     protocol::{Answer, REQUEST_MAX, Request, Start},
 };
 use crate::{
+    bundle,
     clock::today,
     engine::{Engine, Finish, JobSpec, Left},
     exit,
     observe::proc,
     report,
+    sign::{Signer, Source},
 };
 
 /// How long a client may take to ask, and to take its answer.
@@ -44,6 +46,10 @@ const STRANGER_MAX: u64 = 64 << 10;
 pub struct Jobs {
     pub engine: Engine,
     pub state_dir: PathBuf,
+    /// Size at which a segment of a job's log is closed, in bytes.
+    pub segment_bytes: u64,
+    /// Who signs the evidence, and with what.
+    pub signer: Option<(Source, Arc<Signer>)>,
 }
 
 /// Binds the socket; one that a dead daemon left behind is replaced.
@@ -162,6 +168,7 @@ impl Jobs {
             name: name.clone(),
             policy,
             policy_bytes: bytes,
+            pinned,
             note,
             cgroup: absolute_cgroup(&start.cgroup)?,
             mode,
@@ -171,8 +178,10 @@ impl Jobs {
             argv: Vec::new(),
             tmpdir: None,
             evidence: Some(evidence.clone()),
+            segment_bytes: self.segment_bytes,
+            signer: self.signer.as_ref().map(|(_, signer)| Arc::clone(signer)),
             metrics_file: None,
-            own: vec![self.state_dir.clone()],
+            own: self.own(),
             streams: Vec::new(),
             terminals: Vec::new(),
         })?;
@@ -183,9 +192,27 @@ impl Jobs {
         // The asker can be a runner's hook inside the job: it and its ancestors
         // must live to hear the verdict.
         let left = Left::Killed { spared: lineage(peer) };
+        let evidence = self.state_dir.join("jobs").join(self.find(job)?.name);
         let verdict =
             self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), left })?;
+        if let Err(error) = bundle::add_page(&evidence, verdict.log.records) {
+            tracing::warn!("the evidence is whole, but has no report: {error:#}");
+        }
+        if let Some((_, signer)) = &self.signer {
+            bundle::seal(&evidence, signer).with_context(|| {
+                format!(
+                    "{verdict}, but the evidence is not signed; sign it with `effectgate bundle {}`",
+                    evidence.display()
+                )
+            })?;
+        }
         Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
+    }
+
+    /// What no job has any business with.
+    fn own(&self) -> Vec<PathBuf> {
+        let key = self.signer.iter().filter_map(|(source, _)| source.private());
+        [self.state_dir.clone()].into_iter().chain(key).collect()
     }
 
     fn status(&self, job: JobId) -> Result<Value> {

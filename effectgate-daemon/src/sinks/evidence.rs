@@ -1,48 +1,93 @@
-//! The evidence directory: the policy, the log, the verdict, and their digests.
+//! The evidence directory: the policy, the log, its checkpoint, the verdict,
+//! and their digests.
 
 use std::{
     fmt::Write as _,
-    fs::{self, File, OpenOptions},
-    io::{BufWriter, Write},
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use effectgate_core::{Verdict, pin};
-use sha2::{Digest, Sha256};
+use effectgate_core::{Verdict, checkpoint::Checkpoint, pin, verdict::Log};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+use crate::{log::Writer, sign::Signer};
+
+/// A log's last checkpoint.
+pub const CHECKPOINT: &str = "checkpoint";
+/// Written last of all: with it, the evidence is whole.
+pub const MANIFEST: &str = "MANIFEST.sha256";
+
+/// How long a running job's records may be without a checkpoint that covers
+/// them.
+const CHECKPOINTS: Duration = Duration::from_secs(10);
+
+/// What a job's evidence is made of, beside its log.
+#[derive(Debug)]
+pub struct Kept<'a> {
+    /// The policy file's bytes.
+    pub policy: &'a [u8],
+    /// The review note's bytes.
+    pub note: Option<&'a [u8]>,
+    /// Size at which a segment of the log is closed, in bytes.
+    pub segment_bytes: u64,
+    /// Who signs checkpoints; without one there are none.
+    pub signer: Option<Arc<Signer>>,
+}
 
 /// An evidence directory in the making.
 #[derive(Debug)]
 pub struct Evidence {
     dir: PathBuf,
-    log: BufWriter<File>,
-    digest: Sha256,
+    log: Writer,
+    signer: Option<Arc<Signer>>,
+    signing: Option<JoinHandle<()>>,
+    /// When a checkpoint was last begun, or the log was.
+    signed: Instant,
     /// Names and digests of the files written so far.
-    files: Vec<(&'static str, String)>,
-    dirty: bool,
+    files: Vec<(String, String)>,
+    /// Locked as long as it is written to.
+    _lock: File,
 }
 
 impl Evidence {
     /// Makes the directory and opens its log.
     ///
     /// # Errors
-    /// When the directory holds something already or cannot be written.
-    pub fn create(dir: &Path, policy: &[u8], note: Option<&[u8]>) -> Result<Evidence> {
+    /// When the directory holds something already, is being written to, or
+    /// cannot be written.
+    pub fn create(dir: &Path, kept: Kept<'_>) -> Result<Evidence> {
         let what = || format!("cannot make the evidence directory {}", dir.display());
         fs::create_dir_all(dir).with_context(what)?;
+        let lock = lock(dir).with_context(what)?;
+        let Some(lock) = lock else {
+            bail!(
+                "the evidence directory {} is being written to: give each run its own",
+                dir.display()
+            );
+        };
         if fs::read_dir(dir).with_context(what)?.next().is_some() {
             bail!("the evidence directory {} is not empty: give each run its own", dir.display());
         }
-        let log = create(&dir.join("events.jsonl"))?;
         let mut evidence = Evidence {
             dir: dir.to_owned(),
-            log: BufWriter::with_capacity(1 << 16, log),
-            digest: Sha256::new(),
+            log: Writer::create(dir, kept.segment_bytes)?,
+            signer: kept.signer,
+            signing: None,
+            signed: Instant::now(),
             files: Vec::new(),
-            dirty: false,
+            _lock: lock,
         };
-        evidence.put("policy", policy)?;
-        if let Some(note) = note {
+        evidence.put("policy", kept.policy)?;
+        if let Some(note) = kept.note {
             evidence.put("review-note.json", note)?;
         }
         Ok(evidence)
@@ -53,11 +98,7 @@ impl Evidence {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, line: &[u8]) -> Result<()> {
-        self.dirty = true;
-        self.digest.update(line);
-        self.digest.update(b"\n");
-        let written = self.log.write_all(line).and_then(|()| self.log.write_all(b"\n"));
-        written.with_context(|| self.cannot_write())
+        self.log.append(line)
     }
 
     /// Makes what was appended durable.
@@ -65,49 +106,114 @@ impl Evidence {
     /// # Errors
     /// When the file cannot be written or synced.
     pub fn sync(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.dirty) {
-            let synced = self.log.flush().and_then(|()| self.log.get_ref().sync_data());
-            synced.with_context(|| self.cannot_write())?;
+        self.log.sync()
+    }
+
+    /// Records that are durable.
+    #[must_use]
+    pub fn synced(&self) -> u64 {
+        self.log.synced()
+    }
+
+    /// Signs what is durable, now and then, and in the background: a key that
+    /// is kept elsewhere may take its time.
+    pub fn checkpoint(&mut self, log: impl FnOnce() -> Option<Log>) {
+        let Some(signer) = &self.signer else { return };
+        let busy = self.signing.as_ref().is_some_and(|signing| !signing.is_finished());
+        if busy || self.signed.elapsed() < CHECKPOINTS {
+            return;
         }
-        Ok(())
+        let Some(log) = log() else { return };
+        self.signed = Instant::now();
+        let (signer, path) = (Arc::clone(signer), self.dir.join(CHECKPOINT));
+        let work = move || {
+            let written = note(&signer, log).and_then(|note| replace(&path, note.as_bytes()));
+            if let Err(error) = written {
+                // The next one stands for this one as well, and the last must be.
+                tracing::warn!("no checkpoint of a running job: {error:#}");
+            }
+        };
+        let thread = thread::Builder::new().name("checkpoint".to_owned());
+        self.signing = thread.spawn(work).ok();
     }
 
-    fn cannot_write(&self) -> String {
-        format!("cannot write the log {}", self.dir.join("events.jsonl").display())
-    }
-
-    /// Writes the verdict and the digests.
+    /// Writes the last checkpoint, the verdict, and the digests of all but
+    /// what is signed.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn close(mut self, verdict: &Verdict) -> Result<()> {
-        self.sync()?;
-        let digest = pin::hex(&std::mem::take(&mut self.digest).finalize());
-        self.files.push(("events.jsonl", digest));
+        self.log.sync()?;
+        if let Some(signing) = self.signing.take() {
+            let _ = signing.join();
+        }
+        if let Some(signer) = &self.signer {
+            let note = note(signer, verdict.log.clone())?;
+            replace(&self.dir.join(CHECKPOINT), note.as_bytes())?;
+        }
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');
         self.put("verdict.json", &json)?;
-        self.files.sort();
+        let mut files = self.files.clone();
+        files.extend(self.log.close()?);
+        files.sort();
         let mut manifest = String::new();
-        for (name, digest) in &self.files {
+        for (name, digest) in &files {
             let _ = writeln!(manifest, "{digest}  {name}");
         }
-        self.put("MANIFEST.sha256", manifest.as_bytes())?;
+        write_new(&self.dir.join(MANIFEST), manifest.as_bytes())?;
         let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
         synced.with_context(|| format!("cannot sync {}", self.dir.display()))
     }
 
-    fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<()> {
-        let path = self.dir.join(name);
-        let mut file = create(&path)?;
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        written.with_context(|| format!("cannot write {}", path.display()))?;
-        self.files.push((name, pin::digest(bytes)));
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// When it is there already or cannot be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        write_new(&self.dir.join(name), bytes)?;
+        self.files.push((name.to_owned(), pin::digest(bytes)));
         Ok(())
     }
 }
 
-fn create(path: &Path) -> Result<File> {
+/// The lock of an evidence directory; `None` where another holds it.
+///
+/// # Errors
+/// When the directory cannot be opened or locked.
+pub fn lock(dir: &Path) -> io::Result<Option<File>> {
+    let file = File::open(dir)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn note(signer: &Signer, log: Log) -> Result<String> {
+    let checkpoint = Checkpoint::of(log);
+    let signature = signer.sign(checkpoint.to_string().as_bytes())?;
+    Ok(checkpoint.note(&signer.public().bytes(), &signature).to_string())
+}
+
+/// Writes a file that readers find whole: as it was before, or as it is now.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let what = || format!("cannot write {}", path.display());
+    let mut part = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))
+        .with_context(what)?;
+    part.write_all(bytes).and_then(|()| part.as_file().sync_all()).with_context(what)?;
+    part.persist(path).with_context(what)?;
+    Ok(())
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
-    file.with_context(|| format!("cannot create {}", path.display()))
+    let mut file = file.with_context(|| format!("cannot create {}", path.display()))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -5,6 +5,7 @@ use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, path::Path};
 use anyhow::{Context, Result};
 use effectgate_core::{
     Line, Outcome, Verdict,
+    dropped::Why,
     input::{Backend, Class, Coverages, Stage},
     judge::Decision,
 };
@@ -20,6 +21,7 @@ pub struct Metrics {
     effects: IntCounterVec,
     violations: IntCounterVec,
     lost: IntCounterVec,
+    dropped: IntCounterVec,
     ignored: IntCounter,
     jobs: IntGauge,
     backend: IntGaugeVec,
@@ -65,6 +67,11 @@ impl Metrics {
                 "Records lost, by where they were lost.",
                 &["stage", "class"],
             )?,
+            dropped: counter(
+                "effectgate_dropped_jobs_total",
+                "Jobs whose evidence was removed, by what it had outgrown.",
+                &["why"],
+            )?,
             backend: gauge("effectgate_backend_info", "The backend in use.", &["backend"])?,
             coverage: gauge(
                 "effectgate_coverage_info",
@@ -79,6 +86,9 @@ impl Metrics {
         // from rate() and increase().
         for outcome in Outcome::ALL {
             metrics.verdicts.with_label_values(&[outcome.name()]);
+        }
+        for why in Why::ALL {
+            metrics.dropped.with_label_values(&[why.name()]);
         }
         for class in [Class::File, Class::Exec, Class::Env, Class::Net, Class::Guard] {
             for decision in Decision::ALL {
@@ -115,6 +125,11 @@ impl Metrics {
         for (class, count) in lost {
             self.lost.with_label_values(&[stage.name(), class.name()]).inc_by(*count);
         }
+    }
+
+    /// Counts a job whose evidence was removed.
+    pub fn dropped(&self, why: Why) {
+        self.dropped.with_label_values(&[why.name()]).inc();
     }
 
     /// Says how many jobs there are.

@@ -1,5 +1,6 @@
 //! Processes that join a job from outside, with what they bring along.
 
+use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
 
@@ -64,6 +65,53 @@ fn second_thread() {
     let violations = of_rule(&verdict, "allowed_roots");
     assert_eq!(violations.len(), 1, "{verdict:#}");
     assert_eq!(record::text(&violations[0]["object"]), file, "{verdict:#}");
+}
+
+/// In a hierarchy that is not the jobs' own (cgroup version 1), whoever looks
+/// after it moves processes as it likes.
+#[test]
+fn moved_in_another_hierarchy() {
+    let daemon = Daemon::start();
+    let scene = Scene::new();
+    let Some(other) = Hierarchy::new(scene.outside()) else {
+        println!("not tested: this kernel has one hierarchy of cgroups");
+        return;
+    };
+    let command = trigger(&["after-line", "open-write", "file"], &scene);
+    let job = join(&daemon, scene, command);
+    let moved = std::fs::write(other.0.join("a/cgroup.procs"), job.pid().to_string());
+    moved.expect("it may be moved");
+    let (verdict, _) = judged(&daemon, job, 0);
+    assert!(of_rule(&verdict, "escaped").is_empty(), "{verdict:#}");
+}
+
+/// A hierarchy without controllers, with the cgroup `a`.
+struct Hierarchy(std::path::PathBuf);
+
+impl Hierarchy {
+    fn new(at: std::path::PathBuf) -> Option<Hierarchy> {
+        let path = CString::new(text(&at)).expect("no NUL");
+        let name = format!("none,name=effectgate-{}", std::process::id());
+        let options = CString::new(name).expect("no NUL");
+        let kind = c"cgroup".as_ptr();
+        // SAFETY: the strings live across the call.
+        let mounted = unsafe { libc::mount(kind, path.as_ptr(), kind, 0, options.as_ptr().cast()) };
+        if mounted != 0 {
+            return None;
+        }
+        std::fs::create_dir(at.join("a")).expect("mkdir");
+        Some(Hierarchy(at))
+    }
+}
+
+impl Drop for Hierarchy {
+    fn drop(&mut self) {
+        // Who was in it is gone by now.
+        let _ = std::fs::remove_dir(self.0.join("a"));
+        let path = CString::new(text(&self.0)).expect("no NUL");
+        // SAFETY: the string lives across the call.
+        unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+    }
 }
 
 /// Whatever it does or leaves undone, what it holds came from outside.

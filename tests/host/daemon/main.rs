@@ -5,5 +5,6 @@ mod endurance;
 mod guests;
 mod house;
 mod jobs;
+mod left;
 mod manifests;
 mod scrape;

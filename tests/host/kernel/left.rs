@@ -1,6 +1,7 @@
 //! What leads out of the root without a name outside it: device nodes, core
 //! files, and what was handed over.
 
+use std::ffi::CString;
 use std::process::Command;
 
 use effectgate_tests::{Outcome, Scene, gate, record, watched};
@@ -45,6 +46,27 @@ fn device_below_the_root_that_is_opened() {
     }
     let outcome = watched::trigger(&scene, ["open-write", text(&node)]);
     assert_hit(&outcome, "file/open_write", text(&node));
+}
+
+/// What the kernel shows of itself in a directory below the root is none of it.
+#[test]
+fn settings_of_the_kernel_below_the_root() {
+    let scene = Scene::new();
+    let place = scene.root().join("programs");
+    std::fs::create_dir(&place).expect("mkdir");
+    let path = CString::new(text(&place)).expect("no NUL");
+    let kind = c"binfmt_misc".as_ptr();
+    // SAFETY: the strings live across the call.
+    let mounted = unsafe { libc::mount(kind, path.as_ptr(), kind, 0, std::ptr::null()) };
+    if mounted != 0 {
+        println!("not tested: this kernel has no such settings");
+        return;
+    }
+    let status = place.join("status");
+    let outcome = watched::trigger(&scene, ["open-write", text(&status)]);
+    // SAFETY: the string lives across the call.
+    unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+    assert_hit(&outcome, "file/open_write", text(&status));
 }
 
 /// These lead nowhere: `/dev/null` by another name, a queue, a whiteout.

@@ -41,6 +41,9 @@ pub(crate) const HOOKS: &[&str] = &[
     "sem_free_security",
     "msg_queue_alloc_security",
     "msg_queue_free_security",
+    "shm_shmctl",
+    "sem_semctl",
+    "msg_queue_msgctl",
     "task_setrlimit",
     "task_setnice",
     "task_setioprio",
@@ -122,6 +125,9 @@ reaches! {
     signals_of_a_file       "own-signals {pid}" "signal" Violation Anywhere true;
     signals_of_a_socket     "signal-by-ioctl {pid}" "signal" Violation Anywhere true;
     host_name               "set-host-name" "machine" Violation Anywhere true;
+    news_of_devices         "tell-device-manager" "machine" Violation Anywhere true;
+    terminal_hung_up        "hang-up" "capability" Violation Anywhere true;
+    opening_held_up         "fanotify-permission {directory}" "hold_up" Violation Anywhere true;
     accounting              "stop-accounting" "capability" Violation Machine true;
     reboot                  "reboot-keys" "capability" Violation Machine true;
     clock                   "set-clock" "machine" Violation Machine true;

@@ -98,9 +98,14 @@ struct Ftrace;
 const FTRACE: &str = "/proc/sys/kernel/ftrace_enabled";
 
 impl Ftrace {
-    fn off() -> Ftrace {
-        fs::write(FTRACE, "0").expect("root may write it");
-        Ftrace
+    /// `None` where the kernel refuses: from 7.3 on it keeps functions traced as
+    /// long as programs hang on them.
+    fn off() -> Option<Ftrace> {
+        match fs::write(FTRACE, "0") {
+            Ok(()) => Some(Ftrace),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => None,
+            Err(error) => panic!("root may write {FTRACE}: {error}"),
+        }
     }
 }
 
@@ -118,7 +123,10 @@ fn hooks_that_are_switched_off() {
         return;
     }
     let (_scene, mut running) = waiting("observe");
-    let ftrace = Ftrace::off();
+    let Some(ftrace) = Ftrace::off() else {
+        running.say("go");
+        return running.end().assert_pass();
+    };
     assert!(said(&running).contains("ftrace_enabled"));
     drop(ftrace);
     running.say("go");
@@ -132,8 +140,11 @@ fn a_job_that_nothing_holds_is_ended() {
         println!("not tested: only on a machine that is thrown away, and with security modules");
         return;
     }
-    let (_scene, running) = waiting("enforce");
-    let ftrace = Ftrace::off();
+    let (_scene, mut running) = waiting("enforce");
+    let Some(ftrace) = Ftrace::off() else {
+        running.say("go");
+        return running.end().assert_pass();
+    };
     assert!(said(&running).contains("ftrace_enabled"));
     let outcome = running.end();
     drop(ftrace);

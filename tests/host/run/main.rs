@@ -14,4 +14,5 @@ mod manifest_refusal;
 mod modes;
 mod output;
 mod refusal;
+mod signed;
 mod trouble;

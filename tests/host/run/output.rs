@@ -122,7 +122,7 @@ fn evidence_holds_together() {
     let file = scene.outside().join("file");
     let outcome = Gate::new(&scene).trigger(["open-write", file.to_str().expect("UTF-8")]);
     outcome.assert_fail();
-    for name in ["events.jsonl", "verdict.json", "MANIFEST.sha256"] {
+    for name in ["events.jsonl", "verdict.json", "report.html", "MANIFEST.sha256"] {
         assert!(outcome.evidence.join(name).is_file(), "{name} is not there");
     }
     let sums = Command::new("sha256sum")

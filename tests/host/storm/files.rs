@@ -5,7 +5,7 @@ use std::process::Stdio;
 use effectgate_tests::cgroup::Cgroup;
 use effectgate_tests::daemon::Daemon;
 use effectgate_tests::tools::in_vm;
-use effectgate_tests::{Gate, Scene, gate, wait, watched};
+use effectgate_tests::{Gate, Scene, attached, gate, wait};
 
 use super::numbers;
 
@@ -41,7 +41,7 @@ fn hundred_thousand_held_at_the_start() {
     let cgroup = Cgroup::new();
     let mut command = std::process::Command::new(gate::trigger());
     command.args(words(&scene)).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::piped());
-    let door = watched::enter(&mut command, &cgroup);
+    let door = attached::enter(&mut command, &cgroup);
     let mut child = command.spawn().expect("it can be started");
     drop(door);
     let ready = scene.root().join("ready");

@@ -5,13 +5,13 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::mem::MaybeUninit;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use effectgate_tests::gate;
+use effectgate_tests::measure::{Measured, measure, median};
 
 const SIZES: [u64; 2] = [100, 1000];
 const MANIFEST: &str = "version: 1
@@ -117,39 +117,4 @@ fn write(path: &Path, least: u64) -> Result<u64> {
     }
     file.flush()?;
     Ok(written)
-}
-
-struct Measured {
-    wall: Duration,
-    /// User and system time.
-    processor: Duration,
-    /// The largest resident size, KiB.
-    peak: i64,
-}
-
-/// Runs a command to its end, which must be good.
-fn measure(command: &mut Command) -> Result<Measured> {
-    let start = Instant::now();
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    let mut status = 0;
-    // SAFETY: both places are valid for writing, and the child is not waited
-    // for anywhere else; a zeroed `rusage` is one.
-    let (ended, usage) = unsafe {
-        let ended = libc::wait4(child.id().cast_signed(), &raw mut status, 0, usage.as_mut_ptr());
-        (ended, usage.assume_init())
-    };
-    let wall = start.elapsed();
-    ensure!(ended > 0 && status == 0, "it ended with status {status:#x}");
-    let time = |value: libc::timeval| {
-        Duration::new(value.tv_sec.cast_unsigned(), value.tv_usec as u32 * 1000)
-    };
-    let processor = time(usage.ru_utime) + time(usage.ru_stime);
-    Ok(Measured { wall, processor, peak: usage.ru_maxrss })
-}
-
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -42,7 +42,7 @@ pub fn deny(repo: &Repo) -> Result<()> {
 /// Unit tests and, as root, the kernel tests on this machine's own kernel.
 pub fn native(repo: &Repo, tally: &mut Tally) {
     let mut cargo = repo.cargo();
-    cargo.args(["nextest", "run", "--no-fail-fast"]);
+    cargo.args(["nextest", "run", "--no-fail-fast"]).env("EFFECTGATE_PYTHON", repo.python());
     if std::env::var_os("CI").is_some() {
         cargo.args(["--profile", "ci"]);
     }

@@ -30,8 +30,6 @@ pub struct Guest {
     pub programs: Vec<(String, PathBuf)>,
     /// Those of the programs that are test binaries, in the order they run in.
     pub tests: Vec<String>,
-    /// All test binaries run once for each.
-    pub backends: Vec<Backend>,
     /// Parts of test names; empty for all tests.
     pub filters: Vec<String>,
     /// What the benchmark program is told, run by run, before the tests.
@@ -43,8 +41,8 @@ pub struct Guest {
 
 impl Guest {
     /// What the machine starts from: it mounts the root and copies what lies in
-    /// `/given` into it.
-    pub fn start(&self, kernel: &Unpacked) -> Result<Tree> {
+    /// `/given` into it. All test binaries run once for each backend.
+    pub fn start(&self, kernel: &Unpacked, backends: &[Backend]) -> Result<Tree> {
         let mut start = Tree::default();
         for directory in ["/dev", "/root"] {
             start.directory(directory);
@@ -54,7 +52,7 @@ impl Guest {
         modules(&mut start, kernel)?;
         start.bytes("/init", *include_bytes!("start.sh"), 0o755);
         start.bytes("/given/init", *include_bytes!("init.sh"), 0o755);
-        start.bytes("/given/etc/effectgate-vm", self.plan(), 0o644);
+        start.bytes("/given/etc/effectgate-vm", self.plan(backends), 0o644);
         for (name, host) in &self.programs {
             start.host(format!("/given/usr/bin/{name}"), host)?;
         }
@@ -79,8 +77,8 @@ impl Guest {
     }
 
     /// Read by `init.sh`.
-    fn plan(&self) -> String {
-        let backends: Vec<_> = self.backends.iter().map(ToString::to_string).collect();
+    fn plan(&self, backends: &[Backend]) -> String {
+        let backends: Vec<_> = backends.iter().map(ToString::to_string).collect();
         let mut plan = format!(
             "backends='{}'\nbinaries='{}'\nmeasures='{}'\naccepts={}\nset --",
             backends.join(" "),
@@ -204,7 +202,6 @@ mod tests {
         let guest = Guest {
             programs: Vec::new(),
             tests: vec!["kernel".into(), "real".into()],
-            backends: vec![Backend::Lsm, Backend::TracePoint],
             filters: vec!["file_".into(), "it's".into()],
             measures: vec!["verified".into()],
             accepts: false,
@@ -212,6 +209,6 @@ mod tests {
         let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\nmeasures='verified'\n\
                         accepts=0\n\
                         set -- 'file_' 'it'\\''s'\n";
-        assert_eq!(guest.plan(), expected);
+        assert_eq!(guest.plan(&[Backend::Lsm, Backend::TracePoint]), expected);
     }
 }

@@ -27,7 +27,6 @@ pub fn main(repo: &Repo, kernels: &[String], backends: &[Backend]) -> Result<()>
             ("bench".to_owned(), repo.bench()),
         ],
         tests: Vec::new(),
-        backends: backends.to_vec(),
         filters: Vec::new(),
         measures: vec!["guest".to_owned()],
         accepts: false,
@@ -36,16 +35,22 @@ pub fn main(repo: &Repo, kernels: &[String], backends: &[Backend]) -> Result<()>
     for pinned in pins.select(kernels)? {
         let kernel = kernel::fetch(repo, pinned)?;
         println!("== {}: 1 ns is one instruction", kernel.name);
-        one(repo, &kernel, &guest, &root)?;
+        one(repo, &kernel, &guest, backends, &root)?;
     }
     Ok(())
 }
 
-fn one(repo: &Repo, kernel: &Unpacked, guest: &Guest, root: &std::path::Path) -> Result<()> {
+fn one(
+    repo: &Repo,
+    kernel: &Unpacked,
+    guest: &Guest,
+    backends: &[Backend],
+    root: &std::path::Path,
+) -> Result<()> {
     let directory = repo.target.join("vm").join(format!("{}-bench", kernel.name));
     fs::create_dir_all(&directory)?;
     let (initrd, log) = (directory.join("initramfs.cpio"), directory.join("serial.log"));
-    cpio::write(&guest.start(kernel)?, &initrd)?;
+    cpio::write(&guest.start(kernel, backends)?, &initrd)?;
     let machine = Machine {
         kernel: &kernel.image()?,
         initrd: &initrd,
@@ -64,7 +69,7 @@ fn one(repo: &Repo, kernel: &Unpacked, guest: &Guest, root: &std::path::Path) ->
     })?;
     let _ = fs::remove_file(&initrd);
     let failed = ends.iter().any(|end| !end.ends_with(" 0"));
-    if end != End::Itself || failed || ends.len() != guest.backends.len() {
+    if end != End::Itself || failed || ends.len() != backends.len() {
         bail!("the benchmark did not end well ({end:?}, {ends:?}); see {}", log.display());
     }
     Ok(())

@@ -20,6 +20,8 @@ pub(crate) struct Opening {
     pub boot_offset: u64,
     pub name: String,
     pub sha256: String,
+    /// The policy file's name, which the records' rules cite.
+    pub file: String,
     pub note: Option<ReviewNote>,
     pub host: String,
     pub kernel: String,
@@ -46,6 +48,9 @@ pub(crate) struct Opening {
     pub terminals: Vec<Device>,
     pub env: Vec<Bytes>,
     pub processes: Vec<Known>,
+    /// Written before opening records held the job's whole surroundings. What
+    /// is not there was not asked, and is as that version took it to be.
+    pub sparse: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -68,9 +73,10 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
     let coverage = object.members("coverage")?;
     Ok(Opening {
         ts: all.time()?,
-        boot_offset: object.number("boot_offset")?,
+        boot_offset: since(&object, "boot_offset", 0, |it| read_number(it).ok_or("boot_offset"))?,
         name: all.string("job")?,
         sha256: policy.string("sha256")?,
+        file: policy.string("file")?,
         note: note(&object)?,
         host: object.string("host")?,
         kernel: object.string("kernel")?,
@@ -80,7 +86,9 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
             exec: coverage.word("exec", Coverage::from_name)?,
             env: coverage.word("env", Coverage::from_name)?,
             net: coverage.word("net", Coverage::from_name)?,
-            tool: coverage.word("tool", Coverage::from_name)?,
+            tool: since(&coverage, "tool", Coverage::None, |it| {
+                it.as_str().and_then(Coverage::from_name).ok_or("tool")
+            })?,
         },
         min_coverage: object.word("min_coverage", Coverage::from_name)?,
         mode: object.word("mode", Mode::from_name)?,
@@ -91,22 +99,37 @@ pub(crate) fn opening(record: &Value) -> Read<Opening> {
         workspace: place(&object, "workspace")?,
         home: place(&object, "home")?,
         roots: object.list("roots", root)?,
-        binaries: object.list("binaries", |value| found(value, "binaries"))?,
-        sockets: match object.get("sockets") {
-            Some(_) => object.list("sockets", |value| found(value, "sockets"))?,
-            None => Vec::new(),
-        },
-        linked: match object.get("linked") {
-            Some(_) => object.list("linked", linked)?,
-            None => Vec::new(),
-        },
-        own: object.list("own", bytes)?,
+        binaries: list(&object, "binaries", |value| found(value, "binaries"))?,
+        sockets: list(&object, "sockets", |value| found(value, "sockets"))?,
+        linked: list(&object, "linked", linked)?,
+        own: list(&object, "own", bytes)?,
         hosts: object.list("hosts", host)?,
         streams: object.list("streams", stream)?,
         terminals: object.list("terminals", device)?,
         env: object.list("env", bytes)?,
         processes: object.list("processes", known)?,
+        sparse: object.get("workspace").is_none(),
     })
+}
+
+/// A list that is left out when it is empty, or that older versions did not
+/// know.
+fn list<T>(
+    object: &Members<'_>,
+    key: &'static str,
+    read: impl Fn(&Value) -> Read<T>,
+) -> Read<Vec<T>> {
+    if object.get(key).is_some() { object.list(key, read) } else { Ok(Vec::new()) }
+}
+
+/// A member that older versions did not write, and what it was for them.
+fn since<T>(
+    object: &Members<'_>,
+    key: &'static str,
+    before: T,
+    read: impl Fn(&Value) -> Read<T>,
+) -> Read<T> {
+    object.get(key).map_or(Ok(before), read)
 }
 
 fn root(value: &Value) -> Read<OpenRoot> {
@@ -116,9 +139,12 @@ fn root(value: &Value) -> Read<OpenRoot> {
         entry => Some(read_number(entry).and_then(|n| n.try_into().ok()).ok_or("entry")?),
     };
     let written = root.value("written")?.as_str().map(str::to_owned);
-    let rights =
-        root.list("rights", |name| name.as_str().and_then(Rights::from_name).ok_or("rights"))?;
-    let rights = rights.into_iter().fold(Rights::default(), Rights::and);
+    let right = |name: &Value| name.as_str().and_then(Rights::from_name).ok_or("rights");
+    let rights = match root.get("rights") {
+        Some(_) => root.list("rights", right)?.into_iter().fold(Rights::default(), Rights::and),
+        // There were only the roots of envelopes.
+        None => Rights::WRITE,
+    };
     Ok(OpenRoot {
         id: root.small("id")?,
         path: bytes(root.value("path")?)?,
@@ -150,7 +176,8 @@ fn linked(value: &Value) -> Read<Linked> {
 
 fn stream(value: &Value) -> Read<Stream> {
     let stream = Members::of(value, "streams")?;
-    let flag = |key| stream.value(key)?.as_bool().ok_or(key);
+    // Before it was asked which way a stream goes, it went both.
+    let flag = |key| since(&stream, key, true, |way| way.as_bool().ok_or(key));
     Ok(Stream {
         dev: device(stream.value("dev")?)?,
         ino: stream.number("ino")?,
@@ -160,9 +187,9 @@ fn stream(value: &Value) -> Read<Stream> {
 }
 
 fn place(object: &Members<'_>, key: &'static str) -> Read<Option<Bytes>> {
-    match object.value(key)? {
-        Value::Null => Ok(None),
-        path => bytes(path).map(Some),
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(path) => bytes(path).map(Some),
     }
 }
 

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use effectgate_tests::watched;
+use effectgate_tests::attached;
 use serde_json::Value;
 
 use crate::house::House;
@@ -30,7 +30,7 @@ pub fn main() -> Result<()> {
             let argument = if what == "create" { format!("{argument}-new") } else { argument };
             let words = ["flood".to_owned(), what.to_owned(), turns.to_string(), argument];
             let mut command = house.place.command(&words);
-            let door = watched::enter(&mut command, &cgroup);
+            let door = attached::enter(&mut command, &cgroup);
             children.push(command.spawn()?);
             drop(door);
         }

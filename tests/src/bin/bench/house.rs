@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use effectgate_tests::cgroup::Cgroup;
 use effectgate_tests::daemon::{Daemon, documents};
 use effectgate_tests::manifest::Manifest;
-use effectgate_tests::{Scene, gate, watched};
+use effectgate_tests::{Scene, attached, gate};
 use serde_json::{Value, json};
 
 /// Directories between the root and the file that is opened.
@@ -110,7 +110,7 @@ impl House {
     pub fn inside(&self, words: &[String]) -> Result<(String, Value)> {
         let (cgroup, id) = self.start();
         let mut command = self.place.command(words);
-        let door = watched::enter(&mut command, &cgroup);
+        let door = attached::enter(&mut command, &cgroup);
         let printed = printed(command);
         drop(door);
         let verdict = self.finish(&id)?;

@@ -2,12 +2,13 @@
 //!
 //! | words | measures |
 //! |---|---|
-//! | `[ROUNDS] [MILLISECONDS]` | on this machine: rates and ratios, start-up, single programs, flatness, a flood |
+//! | `[ROUNDS] [MILLISECONDS]` | on this machine: rates and ratios, start-up, single programs, flatness, a flood, the size of a bundle |
 //! | `guest` | in a machine whose clock counts instructions: operations, single programs, flatness |
 //! | `verified` | what the verifier went through, for each program |
 //!
 //! As root, with `EFFECTGATE_BIN` set.
 
+mod bundle;
 mod flat;
 mod flood;
 mod house;
@@ -42,7 +43,8 @@ fn natively(rounds: usize, millis: usize) -> Result<()> {
     let house = House::new()?;
     programs::costs(&house, millis)?;
     flat::main(millis)?;
-    flood::main()
+    flood::main()?;
+    bundle::main()
 }
 
 /// Guest time in milliseconds for each measurement: instructions do not vary,

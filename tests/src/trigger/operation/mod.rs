@@ -3,6 +3,7 @@
 
 mod attribute;
 mod data;
+mod fresh;
 mod game;
 mod internet;
 mod machine;
@@ -22,6 +23,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
     let rooms = [
         attribute::cause,
         data::cause,
+        fresh::cause,
         game::cause,
         internet::cause,
         machine::cause,

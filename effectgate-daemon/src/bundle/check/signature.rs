@@ -1,0 +1,86 @@
+//! The signed statement.
+
+use anyhow::Result;
+use effectgate_core::{
+    bundle::{Digests, STATEMENT},
+    dsse::{Envelope, PAYLOAD_TYPE},
+    packet::Problem,
+    statement,
+};
+use serde_json::Value;
+
+use super::Checked;
+use crate::{
+    bundle::{Bundle, seal},
+    sign::PublicKey,
+};
+
+const NOT_SIGNED: &str = "it is not signed: nothing proves who made it, and whoever changed one \
+    file could have changed them all; that it holds says only that its files fit together";
+
+const NO_KEY: &str = "it is signed, but no key was given: nothing proves who made it; that it holds \
+    says only that its files fit together";
+
+/// Who says so, and whether it is this bundle that is spoken of.
+pub fn signature(
+    bundle: &Bundle,
+    listed: Option<&Digests>,
+    keys: &[PublicKey],
+    checked: &mut Checked,
+    problems: &mut Vec<Problem>,
+) -> Result<()> {
+    let mut problem = |rule, message: String, help| {
+        problems.push(Problem::new(rule, STATEMENT, message, help));
+    };
+    if !bundle.has(STATEMENT) {
+        if keys.is_empty() {
+            checked.said.push(NOT_SIGNED.to_owned());
+        } else {
+            let message = "it is missing: the bundle is not signed".to_owned();
+            problem("bundle-signature", message, "sign it where it was made");
+        }
+        return Ok(());
+    }
+    let bytes = bundle.read(STATEMENT)?;
+    let envelope = match Envelope::parse(&bytes) {
+        Ok(envelope) => envelope,
+        Err(error) => {
+            problem("bundle-signature", error.to_string(), "take the bundle as it was signed");
+            return Ok(());
+        }
+    };
+    // No byte of it may change, not even one that is passed over.
+    if envelope.format().as_bytes() != bytes {
+        let message = "it is not written as it was signed".to_owned();
+        problem("bundle-statement", message, "take the bundle as it was signed");
+    }
+    let signed = envelope.signed();
+    let made = |key: &&PublicKey| {
+        let mut signatures = envelope.signatures.iter();
+        signatures.any(|one| one.keyid == key.id() && key.verifies(&signed, &one.sig))
+    };
+    checked.signed_by = keys.iter().find(made).map(|key| key.id().to_owned());
+    if keys.is_empty() {
+        checked.said.push(NO_KEY.to_owned());
+    } else if checked.signed_by.is_none() {
+        let ids: Vec<_> = keys.iter().map(PublicKey::id).collect();
+        let count = envelope.signatures.len();
+        let message = format!("none of its {count} signatures is of the key {}", ids.join(" or "));
+        let help = "it was changed, or somebody else signed it: ask whoever made it for their key";
+        problem("bundle-signature", message, help);
+    }
+    if envelope.payload_type != PAYLOAD_TYPE {
+        let message = format!("its payload is {:?}, not {PAYLOAD_TYPE}", envelope.payload_type);
+        problem("bundle-statement", message, "take the bundle as it was signed");
+    }
+    let Some(listed) = listed else { return Ok(()) };
+    // Where a file is broken, its own check says so.
+    let Ok(made) = seal::statement(bundle, listed) else { return Ok(()) };
+    if statement::payload(&made) != envelope.payload {
+        let said: Value = serde_json::from_slice(&envelope.payload).unwrap_or_default();
+        let at = statement::difference(&made, &said).unwrap_or_default();
+        let message = format!("the statement is not about these files, first at `{at}`");
+        problem("bundle-statement", message, "take the bundle as it was signed");
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! The logs that are asked, one after the other, each as far as it is good.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow};
+use effectgate_core::forensics::{End, Filter, Frame, Record, Scan};
+
+use super::ask::shown;
+use crate::{
+    commands::tell,
+    exit,
+    log::{self, Log},
+};
+
+/// What becomes of the reading after a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    On,
+    /// Nothing more is wanted of any log.
+    Enough,
+    /// The record cannot be understood.
+    Broken,
+}
+
+/// The logs, and what went wrong with them.
+#[derive(Debug)]
+pub struct Sources {
+    logs: Vec<PathBuf>,
+    /// Everything could be read to its end.
+    whole: bool,
+}
+
+impl Sources {
+    /// The logs that are named, or lie below the directories that are named,
+    /// in the order in which they begin.
+    ///
+    /// # Errors
+    /// When one is not there, or there is no log in it.
+    pub fn find(named: &[PathBuf]) -> Result<Sources> {
+        let mut sources = Sources { logs: Vec::new(), whole: true };
+        for path in named {
+            let before = sources.logs.len();
+            let meta = fs::metadata(path);
+            let meta = meta.with_context(|| format!("cannot read the log {}", shown(path)))?;
+            if meta.is_dir() {
+                sources.below(path);
+            } else {
+                sources.logs.push(path.clone());
+            }
+            if sources.logs.len() == before && sources.whole {
+                return Err(anyhow!(
+                    "{} holds no log: there is no {} in it, nor in a directory below",
+                    shown(path),
+                    log::OPEN
+                ));
+            }
+        }
+        // One log may be a pipe, which is read only once.
+        if sources.logs.len() > 1 {
+            sources.logs.sort_by_cached_key(|path| (begins(path), path.clone()));
+            sources.logs.dedup();
+        }
+        Ok(sources)
+    }
+
+    /// One log.
+    ///
+    /// # Errors
+    /// When it is not there, or there are several.
+    pub fn one(path: &Path) -> Result<Sources> {
+        let sources = Sources::find(&[path.to_owned()])?;
+        if sources.logs.len() > 1 {
+            let many = sources.logs.len();
+            return Err(anyhow!("{} holds {many} logs; name one run's", shown(path)));
+        }
+        Ok(sources)
+    }
+
+    pub fn logs(&self) -> Vec<PathBuf> {
+        self.logs.clone()
+    }
+
+    /// Whether there is more than one log.
+    pub fn are_many(&self) -> bool {
+        self.logs.len() > 1
+    }
+
+    /// Hands on every line of a log whose job is asked about. Says on standard
+    /// error how far the log is good when it is not whole.
+    pub fn read(
+        &mut self,
+        path: &Path,
+        filter: &Filter,
+        on: &mut dyn FnMut(&Frame<'_>, &[u8]) -> Step,
+    ) -> Step {
+        let log = match Log::open(path) {
+            Ok(log) => log,
+            Err(error) => {
+                self.wrong(&format!("{error:#}"));
+                return Step::On;
+            }
+        };
+        let mut scan = Scan::new(log);
+        let end = loop {
+            let broken = match scan.step() {
+                Ok((frame, _)) if frame.seq == 0 && !filter.job(frame.job) => return Step::On,
+                Ok((frame, line)) => match on(&frame, line) {
+                    Step::On => false,
+                    Step::Enough => return Step::Enough,
+                    Step::Broken => true,
+                },
+                Err(end) => break end,
+            };
+            if broken {
+                let good = scan.records() - 1;
+                self.wrong(&format!(
+                    "{}: record {good} cannot be understood; the log was read up to there",
+                    shown(path)
+                ));
+                return Step::On;
+            }
+        };
+        let good = scan.records();
+        let place = shown(path);
+        match end {
+            End::Closed => {}
+            End::Open => tell(&format!(
+                "{place}: the log has no closing record: its job still runs, or its observer was \
+                 stopped; {good} records were read"
+            )),
+            End::Flawed(flaw) => self.wrong(&format!(
+                "{place}: record {good}: {flaw}; the {good} records before it were read"
+            )),
+            End::Io(error) => {
+                self.wrong(&format!("{place}: cannot be read on after {good} records: {error}"))
+            }
+        }
+        Step::On
+    }
+
+    /// The exit code when all was asked that there is.
+    pub fn code(&self) -> u8 {
+        if self.whole { exit::HOLDS } else { exit::USAGE }
+    }
+
+    fn wrong(&mut self, what: &str) {
+        self.whole = false;
+        tell(what);
+    }
+
+    /// Looks for logs in a directory. Links are not followed.
+    fn below(&mut self, root: &Path) {
+        let mut dirs = vec![root.to_owned()];
+        while let Some(dir) = dirs.pop() {
+            let read = fs::read_dir(&dir).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+            let entries = match read {
+                Ok(entries) => entries,
+                Err(error) => {
+                    self.wrong(&format!("cannot look for logs in {}: {error}", shown(&dir)));
+                    continue;
+                }
+            };
+            let names = entries.iter().map(fs::DirEntry::file_name);
+            if names.into_iter().any(|name| name.to_str().is_some_and(log::is_segment)) {
+                self.logs.push(dir);
+                continue;
+            }
+            let is_dir = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            dirs.extend(entries.iter().filter(|entry| is_dir(entry)).map(fs::DirEntry::path));
+        }
+    }
+}
+
+/// The record of a line, when the filter means it.
+pub fn asked<'a>(
+    filter: &Filter,
+    frame: &Frame<'_>,
+    line: &'a [u8],
+) -> Result<Option<Record<'a>>, Step> {
+    if !filter.may(frame, line) {
+        return Ok(None);
+    }
+    let record = Record::of(line).map_err(|_| Step::Broken)?;
+    Ok(filter.matches(&record).then_some(record))
+}
+
+/// The time of a log's first record; whatever has none comes first.
+fn begins(path: &Path) -> Option<Vec<u8>> {
+    let mut scan = Scan::new(Log::open(path).ok()?);
+    let (frame, _) = scan.step().ok()?;
+    Some(frame.ts.to_vec())
+}

@@ -1,0 +1,233 @@
+//! What a log comes to when it is read whole, and held against what is beside
+//! it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use effectgate_core::{
+    Outcome,
+    checkpoint::Note,
+    replay::{Records, ReplayError},
+    verdict,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    files::{digest_of, small},
+    reader::{Log, Place},
+    segments::is_segment,
+};
+use crate::{
+    sign::PublicKey,
+    sinks::evidence::{CHECKPOINT, MANIFEST},
+};
+
+/// What a log came to.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    pub holds: bool,
+    pub job: Option<String>,
+    /// Of the policy that the log was written under.
+    pub policy_sha256: Option<String>,
+    pub started: Option<String>,
+    /// When the last good record was.
+    pub ended: Option<String>,
+    /// The good part: all of it, or what comes before the flaw.
+    pub log: Option<verdict::Log>,
+    pub bytes: u64,
+    pub segments: Vec<String>,
+    /// The verdict that it closes with.
+    pub verdict: Option<&'static str>,
+    pub checkpoint: Option<Against>,
+    pub flaw: Option<Flaw>,
+    /// What does not fit together with the log beside it.
+    pub conflicts: Vec<String>,
+    /// Files that a crash left; nothing is in them that is not in the log.
+    pub left_over: Vec<String>,
+}
+
+/// Where the log stops to be good, and why.
+#[derive(Debug, Serialize)]
+pub struct Flaw {
+    pub what: String,
+    pub segment: String,
+    pub line: u64,
+    pub byte: u64,
+    /// The number that the record there should have.
+    pub seq: u64,
+}
+
+/// The checkpoint beside the log.
+#[derive(Debug, Serialize)]
+pub struct Against {
+    pub records: u64,
+    /// Whether the log begins with these records.
+    pub covers: bool,
+    /// Whether the key that was given signed it; null without one.
+    pub signed: Option<bool>,
+}
+
+impl Found {
+    /// # Errors
+    /// When a file cannot be read. What does not hold is found, and no error.
+    pub fn of(path: &Path, key: Option<&PublicKey>) -> Result<Found> {
+        let mut log = Log::open(path)?;
+        let dir = beside(path, &log);
+        let mut conflicts = Vec::new();
+        let note = dir.map(|dir| small(&dir.join(CHECKPOINT))).transpose()?.flatten();
+        let note = note.and_then(|note| match Note::parse(&String::from_utf8_lossy(&note)) {
+            Ok(note) => Some(note),
+            Err(why) => {
+                conflicts.push(format!("{CHECKPOINT} is no checkpoint: {why}"));
+                None
+            }
+        });
+        if note.is_none() && key.is_some() {
+            conflicts.push("there is no checkpoint that the key could have signed".to_owned());
+        }
+        let mut found = Found {
+            holds: false,
+            job: None,
+            policy_sha256: None,
+            started: None,
+            ended: None,
+            log: None,
+            bytes: 0,
+            segments: log.segments().map(str::to_owned).collect(),
+            verdict: None,
+            checkpoint: None,
+            flaw: None,
+            conflicts,
+            left_over: log.left_over().to_vec(),
+        };
+        let mut at_note = None;
+        if let Err(error) = found.read(&mut log, note.as_ref(), &mut at_note) {
+            let ReplayError::Flawed { good, byte, flaw, .. } = error else {
+                return Err(error).with_context(|| format!("the log {}", path.display()));
+            };
+            let Place { segment, line, byte } = log.place(byte)?;
+            found.flaw = Some(Flaw { what: flaw.to_string(), segment, line, byte, seq: good });
+        }
+        if let Some(note) = note {
+            found.against(&note, at_note.as_ref(), key);
+        }
+        if let Some(dir) = dir {
+            found.beside(dir)?;
+        }
+        found.holds = found.flaw.is_none() && found.conflicts.is_empty();
+        Ok(found)
+    }
+
+    /// Reads all records; `at_note` is the log as the checkpoint saw it.
+    fn read(
+        &mut self,
+        log: &mut Log,
+        note: Option<&Note>,
+        at_note: &mut Option<verdict::Log>,
+    ) -> Result<(), ReplayError> {
+        let mut records = Records::open(log)?;
+        self.job = Some(records.job().to_owned());
+        self.policy_sha256 = Some(records.policy_sha256().to_owned());
+        self.started = Some(records.started().to_owned());
+        let read = loop {
+            match records.next() {
+                Ok(Some((seq, line))) => {
+                    if note.is_some_and(|note| note.checkpoint.size == seq + 1) {
+                        *at_note = Some(records.log());
+                    }
+                    self.ended = line.value["ts"].as_str().map(str::to_owned);
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.log = Some(records.log());
+        self.bytes = records.length();
+        self.verdict = records.verdict().map(Outcome::name);
+        read
+    }
+
+    fn against(&mut self, note: &Note, seen: Option<&verdict::Log>, key: Option<&PublicKey>) {
+        let tree = &note.checkpoint;
+        let covers = seen.is_some_and(|log| log.origin == tree.origin && log.root == tree.root);
+        let signed = key.map(|key| is_signed(note, key));
+        if !covers {
+            self.conflicts.push(format!(
+                "the log does not begin with the {} records that the checkpoint speaks of",
+                tree.size
+            ));
+        }
+        if signed == Some(false) {
+            self.conflicts.push("the checkpoint is not signed by the key".to_owned());
+        }
+        let closed = self.verdict.is_some();
+        if closed && covers && self.log.as_ref().is_some_and(|log| log.records != tree.size) {
+            self.conflicts.push("the checkpoint does not cover the whole log".to_owned());
+        }
+        self.checkpoint = Some(Against { records: tree.size, covers, signed });
+    }
+
+    /// What the verdict and the manifest say of the log.
+    fn beside(&mut self, dir: &Path) -> Result<()> {
+        let verdict = dir.join("verdict.json");
+        if let Some(bytes) = small(&verdict)? {
+            let said: Option<Value> = serde_json::from_slice(&bytes).ok();
+            let said = said.as_ref().map(|verdict| &verdict["log"]);
+            let found = self.log.as_ref().map(serde_json::to_value).transpose()?;
+            // Verdicts of older versions name no root.
+            let same = said.zip(found.as_ref()).is_some_and(|(said, found)| {
+                let required = ["records", "head"].iter().all(|key| said[*key] == found[*key]);
+                let optional = ["origin", "root"]
+                    .iter()
+                    .all(|key| said.get(key).is_none_or(|it| *it == found[*key]));
+                required && optional
+            });
+            if !same {
+                self.conflicts.push("verdict.json speaks of another log".to_owned());
+            }
+        }
+        if let Some(bytes) = small(&dir.join(MANIFEST))? {
+            self.digests(dir, &String::from_utf8_lossy(&bytes))?;
+        }
+        Ok(())
+    }
+
+    /// The files of the log are those of the manifest: compressed data has
+    /// bytes that change nothing in what comes out of it.
+    fn digests(&mut self, dir: &Path, manifest: &str) -> Result<()> {
+        let mut listed = Vec::new();
+        for line in manifest.lines() {
+            let Some((digest, name)) = line.split_once("  ") else { continue };
+            if is_segment(name) {
+                listed.push(name);
+                if digest_of(&dir.join(name))?.is_none_or(|found| found != digest) {
+                    self.conflicts.push(format!("{name} is not the file that {MANIFEST} names"));
+                }
+            }
+        }
+        for name in &self.segments {
+            if !listed.contains(&name.as_str()) {
+                self.conflicts.push(format!("{MANIFEST} does not name {name}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a checkpoint is signed by this key.
+#[must_use]
+pub fn is_signed(note: &Note, key: &PublicKey) -> bool {
+    let signature = note.signature_of(&key.bytes());
+    signature.is_some_and(|signature| key.verifies(note.text.as_bytes(), signature))
+}
+
+/// The directory that a log is the log of.
+fn beside<'a>(path: &'a Path, log: &Log) -> Option<&'a Path> {
+    if path.is_dir() {
+        return Some(path);
+    }
+    let parent =
+        path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+    parent.filter(|_| log.segments().len() > 1)
+}

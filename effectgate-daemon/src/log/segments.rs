@@ -1,0 +1,120 @@
+//! The names of segments, and which of a directory's files are the log.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The segment that is written to; of a finished log the last one.
+pub const OPEN: &str = "events.jsonl";
+
+/// A closed segment, before it is compressed.
+pub(super) fn plain(number: u32) -> String {
+    format!("events-{number:06}.jsonl")
+}
+
+/// A closed segment.
+pub(super) fn compressed(number: u32) -> String {
+    plain(number) + ".zst"
+}
+
+/// What becomes [`compressed`] once it is whole and durable.
+pub(super) fn unfinished(number: u32) -> String {
+    compressed(number) + ".part"
+}
+
+/// Whether a file of this name is a segment of a log.
+#[must_use]
+pub fn is_segment(name: &str) -> bool {
+    name == OPEN || matches!(number(name), Some((_, Form::Plain | Form::Compressed)))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Compressed,
+    Unfinished,
+}
+
+/// The number in a closed segment's name.
+fn number(name: &str) -> Option<(u32, Form)> {
+    let digits = name.strip_prefix("events-")?.split('.').next()?;
+    let number = digits.parse().ok()?;
+    let forms = [
+        (plain(number), Form::Plain),
+        (compressed(number), Form::Compressed),
+        (unfinished(number), Form::Unfinished),
+    ];
+    forms.into_iter().find(|(form, _)| form == name).map(|(_, form)| (number, form))
+}
+
+/// A log's files.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    /// In the order of the log.
+    pub files: Vec<PathBuf>,
+    /// What a crash left of a compression. The segment itself is still there:
+    /// it is removed when its compressed form is durable.
+    pub left_over: Vec<String>,
+}
+
+impl Segments {
+    /// The log in a directory; empty where there is none.
+    pub fn of(dir: &Path) -> io::Result<Segments> {
+        let mut plains = BTreeMap::new();
+        let mut compresseds = BTreeMap::new();
+        let mut segments = Segments::default();
+        let mut open = None;
+        for entry in fs::read_dir(dir)? {
+            let name = entry?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            match number(name) {
+                Some((number, Form::Plain)) => drop(plains.insert(number, name.to_owned())),
+                Some((number, Form::Compressed)) => {
+                    drop(compresseds.insert(number, name.to_owned()));
+                }
+                Some((_, Form::Unfinished)) => segments.left_over.push(name.to_owned()),
+                None if name == OPEN => open = Some(dir.join(OPEN)),
+                None => {}
+            }
+        }
+        for (number, name) in compresseds {
+            match plains.get(&number) {
+                Some(_) => segments.left_over.push(name),
+                None => drop(plains.insert(number, name)),
+            }
+        }
+        segments.left_over.sort();
+        segments.files.extend(plains.into_values().map(|name| dir.join(name)));
+        segments.files.extend(open);
+        Ok(segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for n in [0, 7, 999_999, 1_000_000, u32::MAX] {
+            assert_eq!(number(&plain(n)), Some((n, Form::Plain)));
+            assert_eq!(number(&compressed(n)), Some((n, Form::Compressed)));
+            assert_eq!(number(&unfinished(n)), Some((n, Form::Unfinished)));
+        }
+        for other in [
+            "events.jsonl",
+            "events-.jsonl",
+            "events-0.jsonl",
+            "events-+00001.jsonl",
+            "events-0000001.jsonl",
+            "events-000001.jsonl.gz",
+            "events-4294967296.jsonl",
+            "events-000001.json",
+            "xevents-000001.jsonl",
+        ] {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
+}
