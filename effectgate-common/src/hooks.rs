@@ -226,6 +226,13 @@ impl Hook {
         }
     }
 
+    /// Whether it is loaded before those that are not: what a kernel may refuse
+    /// comes first, then another backend is tried.
+    #[must_use]
+    pub const fn goes_first(&self) -> bool {
+        matches!(self.attach, Lsm(_))
+    }
+
     /// Whether a backend attaches this row on a kernel of this version.
     #[must_use]
     pub const fn attached(&self, backend: Watches, kernel: (u8, u8)) -> bool {

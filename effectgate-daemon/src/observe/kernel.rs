@@ -16,7 +16,7 @@ use aya::{
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
-    hooks::{Attach, HOOKS, MINIMUM, Watches},
+    hooks::{HOOKS, MINIMUM, Watches},
     maps::{self, Grant, LostKey, Registrar, Root, Task, class},
 };
 use effectgate_core::input::{Backend, Class};
@@ -95,8 +95,7 @@ impl Kernel {
         let mut programs = Vec::new();
         let mut hooks: Vec<_> =
             HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)).collect();
-        // What a kernel may refuse comes first: then another backend is tried.
-        hooks.sort_by_key(|hook| !matches!(hook.attach, Attach::Lsm(_)));
+        hooks.sort_by_key(|hook| !hook.goes_first());
         for hook in hooks {
             let at = Instant::now();
             attach(&mut bpf, hook, backend, &btf, &root)

@@ -67,8 +67,7 @@ fn each((runs, nanos): (u64, u64)) -> String {
     if runs == 0 { "-".to_owned() } else { format!("{:.0}", nanos as f64 / runs as f64) }
 }
 
-/// The programs that a process holds, in the order in which it loaded them,
-/// which is the table's.
+/// The programs that a process holds, in the order in which it loaded them.
 fn of(pid: u32) -> Result<Vec<Program>> {
     let mut held = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fdinfo"))? {
@@ -95,7 +94,7 @@ fn number(text: &str, key: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// The programs of the backend under test. The kernel itself keeps only the
+/// The programs of the backend under test, in that order. The kernel itself keeps only the
 /// beginnings of their names.
 fn names() -> Result<Vec<&'static str>> {
     let backend = match gate::backend().as_str() {
@@ -104,6 +103,8 @@ fn names() -> Result<Vec<&'static str>> {
         "tracepoint" => Watches::TracePoint,
         other => bail!("no backend is called {other}"),
     };
-    let attached = HOOKS.iter().filter(|hook| hook.attached(backend, gate::kernel()));
-    Ok(attached.map(|hook| hook.program).collect())
+    let mut attached: Vec<_> =
+        HOOKS.iter().filter(|hook| hook.attached(backend, gate::kernel())).collect();
+    attached.sort_by_key(|hook| !hook.goes_first());
+    Ok(attached.into_iter().map(|hook| hook.program).collect())
 }
