@@ -73,7 +73,7 @@ fn forked(child: Ptr) -> Option<u64> {
     let labelled = scope::assign(tid, job);
     // In the place that was kept for it, if there is no other.
     let kept = scope::give_place_back(scope::tid());
-    if !labelled && !(kept && scope::assign(tid, job)) {
+    if !(labelled || kept && scope::assign(tid, job)) {
         emit::lost(job, class::GUARD);
     }
     // CLONE_INTO_CGROUP passes no cgroup_attach_task.
