@@ -48,6 +48,7 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drops {
     chain: Chain,
+    /// What the last record says was removed.
     last: Option<Value>,
 }
 
@@ -66,8 +67,8 @@ impl Drops {
     pub fn read(log: impl BufRead) -> Result<Drops, ReplayError> {
         let Drops { chain, mut last } = Drops::default();
         let mut lines = Lines::of(log, chain);
-        while let Some((_, line)) = lines.any()? {
-            last = Some(line.value);
+        while let Some((_, mut line)) = lines.any()? {
+            last = Some(line.value["dropped"].take());
         }
         Ok(Drops { chain: lines.into_chain(), last })
     }
@@ -80,13 +81,13 @@ impl Drops {
             "job": job, "ended": time::format(*ended), "bytes": number(*bytes),
             "manifest": manifest, "verdict": verdict, "head": head,
         });
-        if self.last.as_ref().is_some_and(|last| last["dropped"] == what) {
+        if self.last.as_ref() == Some(&what) {
             return None;
         }
         let record = json!({
-            "schema": SCHEMA, "ts": time::format(ts), "why": why.name(), "dropped": what,
+            "schema": SCHEMA, "ts": time::format(ts), "why": why.name(), "dropped": &what,
         });
-        self.last = Some(record.clone());
+        self.last = Some(what);
         let Value::Object(members) = record else { return None };
         Some(self.chain.append_object(members))
     }

@@ -58,10 +58,10 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     if let Err(twin) = freeze::insert(&mut rows, row, today) {
         return Ok(Err(Refused::Twin(twin)));
     }
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(mode.unwrap_or(0o644)))
-        .tempfile_in(parent)
-        .with_context(what)?;
+    let mut file = tempfile::NamedTempFile::new_in(parent).with_context(what)?;
+    let mode = fs::Permissions::from_mode(mode.unwrap_or(0o644));
+    // Whatever the umask is: the file has the mode that it had.
+    file.as_file().set_permissions(mode).with_context(what)?;
     file.write_all(freeze::format(&rows).as_bytes()).with_context(what)?;
     file.as_file().sync_all().with_context(what)?;
     file.persist(path).with_context(what)?;

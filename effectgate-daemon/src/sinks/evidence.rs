@@ -3,7 +3,7 @@
 
 use std::{
     fmt::Write as _,
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -18,6 +18,7 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
+use tempfile::NamedTempFile;
 
 use crate::{log::Writer, sign::Signer};
 
@@ -211,19 +212,22 @@ fn note(signer: &Signer, log: Log) -> Result<String> {
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let what = || format!("cannot write {}", path.display());
-    let mut part = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))
-        .with_context(what)?;
-    part.write_all(bytes).and_then(|()| part.as_file().sync_all()).with_context(what)?;
-    part.persist(path).with_context(what)?;
-    Ok(())
+    let written = part(path, bytes).and_then(|part| Ok(part.persist(path)?));
+    written.map(drop).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The same where no file is: whoever dies over it leaves all of it, or nothing
+/// by this name.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file.with_context(|| format!("cannot create {}", path.display()))?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.with_context(|| format!("cannot write {}", path.display()))
+    let written = part(path, bytes).and_then(|part| Ok(part.persist_noclobber(path)?));
+    written.map(drop).with_context(|| format!("cannot create {}", path.display()))
+}
+
+fn part(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut part = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    part.write_all(bytes)?;
+    part.as_file().sync_all()?;
+    Ok(part)
 }

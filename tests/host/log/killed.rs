@@ -61,7 +61,11 @@ fn killed_between(from: f64, to: f64) {
             // Whatever is missing, it is the end.
             let what = found.flaw.map(|flaw| flaw.what).unwrap_or_default();
             let cut = ["cut off", "without its closing record", "is empty"];
-            assert!(cut.iter().any(|why| what.contains(why)), "{what:?}; {place}");
+            assert!(
+                cut.iter().any(|why| what.contains(why)),
+                "{what:?}; {place} {:?}",
+                found.conflicts
+            );
         }
     }
 }
