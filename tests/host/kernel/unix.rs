@@ -143,8 +143,8 @@ fn connection() -> (std::net::TcpStream, std::net::TcpStream) {
     (one, listener.accept().expect("accept").0)
 }
 
-/// Whether what passes a socket of somebody else is seen.
-fn sees_foreign() -> bool {
+/// Whether what is sent through a socket is seen, whoever made it.
+pub(crate) fn sees_foreign() -> bool {
     !gate::on_tracepoints() || gate::kernel() >= (6, 3)
 }
 
