@@ -396,6 +396,9 @@ const NAMED: u64 =
     1 << 12 | 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22 | 1 << 25 | 1 << 26 | 1 << 30 | 1 << 33;
 /// Good for so much that the system call has to say for what.
 const SYS_ADMIN: u32 = 21;
+/// Where `ptrace_access_check` said no to who only looks, the kernel asks for this
+/// from 7.x on, and then for `CAP_SYS_ADMIN` (`may_access_mm`, kernel/fork.c).
+const PERFMON: u32 = 38;
 /// `CAP_OPT_NOAUDIT` (`include/linux/security.h`): nothing fails if the answer
 /// is no, such as how much may be shown.
 const NOAUDIT: u32 = 2;
@@ -405,7 +408,7 @@ const NOAUDIT: u32 = 2;
 fn capable_of<H: Hook>(ctx: &H) -> i32 {
     let capability: u32 = ctx.arg(2);
     let options: u32 = ctx.arg(3);
-    let asked = (NAMED | 1 << SYS_ADMIN) >> (capability & 63) & 1 != 0;
+    let asked = (NAMED | 1 << SYS_ADMIN | 1 << PERFMON) >> (capability & 63) & 1 != 0;
     if !asked || options & NOAUDIT != 0 {
         return 0;
     }
@@ -416,13 +419,13 @@ fn capable_of<H: Hook>(ctx: &H) -> i32 {
         SYS_ADMIN if call().number == nr::FSCONFIG => reach::MOUNT,
         // Over a user namespace of its own a job has every privilege.
         _ if peek::<u32>(ctx.arg(1), &OFF_USERNS_LEVEL) != 0 => 0,
-        SYS_ADMIN => administered(),
+        SYS_ADMIN | PERFMON => administered(),
         _ => reach::CAPABILITY,
     };
     match what {
         0 => 0,
         reach::CAPABILITY => reached(job, Reach::out(what, capability), H::DENIES),
-        reach::MOUNT => reached(job, Reach::out(what, 0), H::DENIES),
+        reach::MOUNT | reach::PTRACE => reached(job, Reach::out(what, 0), H::DENIES),
         _ => reached(job, Reach::out(what, call().number), H::DENIES),
     }
 }
@@ -443,7 +446,7 @@ pub fn call() -> Call {
     // SAFETY: the current task has such registers as long as it lives.
     let regs = unsafe { bpf_task_pt_regs(bpf_get_current_task_btf()) } as Ptr;
     let status: u32 = peek(scope::task(), &OFF_TASK_STATUS);
-    Call { number: peek(regs, &ORIG_AX), compat: status & TS_COMPAT != 0 }
+    Call { number: peek::<u32>(regs, &ORIG_AX) & !X32, compat: status & TS_COMPAT != 0 }
 }
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`; those from 424 on are the
@@ -467,12 +470,14 @@ mod nr {
     }
 }
 
-/// What of the machine is changed by calls that ask for nothing but
-/// `CAP_SYS_ADMIN`; 0 for nothing.
+/// What of the machine or of others is changed by calls that ask for nothing but
+/// `CAP_SYS_ADMIN` or `CAP_PERFMON`; 0 for nothing.
 #[inline(always)]
 fn administered() -> u32 {
     let Call { number, compat } = call();
-    let number = number & !X32;
+    if number == nr::PROCESS_MADVISE {
+        return reach::PTRACE;
+    }
     if number == nr::MOUNT_SETATTR || number == nr::OPEN_TREE_ATTR {
         return reach::MOUNT;
     }

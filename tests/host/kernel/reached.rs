@@ -289,10 +289,7 @@ fn every_reach_is_denied() {
         return;
     }
     let (scene, mut other) = (Scene::new(), Other::start());
-    // Of 7.x it is known that advice to another process is seen, but happens.
-    let advised = gate::kernel() >= (7, 0);
     let denied = CASES.iter().filter(|case| case.kind == Violation);
-    let denied = denied.filter(|case| !(advised && case.words.starts_with("advise-program")));
     let denied: Vec<&Case> =
         denied.filter(|case| case.place == Anywhere || in_a_machine()).collect();
     // What first makes mounts of its own gets no further than that.
