@@ -334,6 +334,38 @@ pub enum FileOp {
     MapExec,
 }
 
+/// What an effect does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Change,
+    Run,
+}
+
+impl FileOp {
+    pub fn access(self) -> Access {
+        match self {
+            FileOp::OpenRead => Access::Read,
+            FileOp::MapExec => Access::Run,
+            FileOp::OpenWrite
+            | FileOp::Create
+            | FileOp::Mkdir
+            | FileOp::Rmdir
+            | FileOp::Unlink
+            | FileOp::Rename
+            | FileOp::Link
+            | FileOp::Symlink
+            | FileOp::Truncate
+            | FileOp::Chmod
+            | FileOp::Chown
+            | FileOp::Write
+            | FileOp::Setxattr
+            | FileOp::Utimes
+            | FileOp::Ioctl => Access::Change,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NetOp {
     Connect,

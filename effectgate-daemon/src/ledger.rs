@@ -1,12 +1,7 @@
 //! The freeze ledger as a file: read whole, replaced whole, by one writer at a
 //! time.
 
-use std::{
-    fs::{self, File},
-    io::Write as _,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-};
+use std::{fs::File, path::Path};
 
 use anyhow::{Context, Result};
 use effectgate_core::{
@@ -15,7 +10,7 @@ use effectgate_core::{
 };
 use rustix::fs::{FlockOperation, flock};
 
-use crate::commands::policy::bounded;
+use crate::{commands::policy::bounded, sinks::evidence::replace};
 
 /// The rows, or everything that is wrong with them.
 pub type Rows = std::result::Result<Vec<Freeze>, Vec<Fault>>;
@@ -49,8 +44,7 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     // it is closed.
     let lock = File::open(parent).with_context(what)?;
     flock(&lock, FlockOperation::LockExclusive).with_context(what)?;
-    let mode = fs::metadata(path).ok().map(|found| found.permissions().mode() & 0o777);
-    let rows = if mode.is_some() { read(path)? } else { Ok(Vec::new()) };
+    let rows = if path.exists() { read(path)? } else { Ok(Vec::new()) };
     let mut rows = match rows {
         Ok(rows) => rows,
         Err(faults) => return Ok(Err(Refused::Faults(faults))),
@@ -58,19 +52,14 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     if let Err(twin) = freeze::insert(&mut rows, row, today) {
         return Ok(Err(Refused::Twin(twin)));
     }
-    let mut file = tempfile::NamedTempFile::new_in(parent).with_context(what)?;
-    let mode = fs::Permissions::from_mode(mode.unwrap_or(0o644));
-    // Whatever the umask is: the file has the mode that it had.
-    file.as_file().set_permissions(mode).with_context(what)?;
-    file.write_all(freeze::format(&rows).as_bytes()).with_context(what)?;
-    file.as_file().sync_all().with_context(what)?;
-    file.persist(path).with_context(what)?;
-    lock.sync_all().with_context(what)?;
+    replace(path, freeze::format(&rows).as_bytes())?;
     Ok(Ok(()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
     use effectgate_core::{freeze::Run, properties::PropertyResult};
 
     use super::*;

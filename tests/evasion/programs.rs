@@ -20,8 +20,8 @@ crate::rows! {
     15 loader_of_a_copy "exec-loader {trigger} true" => "exec/exec ld-linux" { harm: Done, tracepoint: NotPass };
     15 script_of_its_own "exec-script {directory}/script {program} create {marker}" => "exec/exec {outside}/program | file/open_read {outside}/program";
     15 copy_of_its_own "exec-copy {directory}/copy {program} create {marker}" => "exec/exec {directory}/copy | file/open_read {outside}/program";
-    15 copy_of_an_allowed_program "exec-copy {directory}/copy {trigger} create {marker}" => "exec/exec {directory}/copy | file/open_read {outside}/program";
-    15 copy_without_a_name "exec-deleted {directory}/copy {trigger} create {marker}" => "exec/exec {directory}/copy | file/open_read {outside}/program";
+    15 copy_of_an_allowed_program "exec-copy {directory}/copy {trigger} create {marker}" => "exec/exec {directory}/copy";
+    15 copy_without_a_name "exec-deleted {directory}/copy {trigger} create {marker}" => "exec/exec {directory}/copy";
     15 library_of_its_own "load-library {directory}/library {trigger}" => "file/map_exec {directory}/library" { harm: Done, tracepoint: NotPass };
     15 from_a_thread "threads exec {program} create {marker}" => "exec/exec {outside}/program | file/open_read {outside}/program";
     15 from_a_child "fork-then exec {program} create {marker}" => "exec/exec {outside}/program | file/open_read {outside}/program";

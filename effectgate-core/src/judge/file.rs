@@ -1,6 +1,6 @@
 //! Files: where a job writes. An envelope asks about nothing else.
 
-use crate::input::{Device, FileObject, FileOp, RootMatch, Stream};
+use crate::input::{Access, Device, FileObject, FileOp, RootMatch, Stream};
 use crate::judge::{Doubt, Finding, Judgement, Rule, Tables, exec, read};
 
 /// `PROC_SUPER_MAGIC`, include/uapi/linux/magic.h.
@@ -20,24 +20,10 @@ pub fn file(
     object: &FileObject,
     other: Option<&FileObject>,
 ) -> Judgement {
-    match op {
-        FileOp::OpenRead => return read::read(tables, pid, object),
-        FileOp::MapExec => return exec::map(tables, object),
-        FileOp::OpenWrite
-        | FileOp::Create
-        | FileOp::Mkdir
-        | FileOp::Rmdir
-        | FileOp::Unlink
-        | FileOp::Rename
-        | FileOp::Link
-        | FileOp::Symlink
-        | FileOp::Truncate
-        | FileOp::Chmod
-        | FileOp::Chown
-        | FileOp::Write
-        | FileOp::Setxattr
-        | FileOp::Utimes
-        | FileOp::Ioctl => {}
+    match op.access() {
+        Access::Read => return read::read(tables, pid, object),
+        Access::Run => return exec::map(tables, object),
+        Access::Change => {}
     }
     let first = place(tables, pid, op, object);
     let Some(other) = other else { return first };

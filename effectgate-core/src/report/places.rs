@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::input::FileOp;
+use crate::input::{Access, FileOp};
 
 /// Names that are kept, and those beyond that are kept for violations alone.
 const MOST: usize = 100_000;
@@ -98,14 +98,6 @@ impl Serialize for Places {
     }
 }
 
-/// What was done.
-#[derive(Clone, Copy)]
-enum Touch {
-    Read,
-    Change,
-    Run,
-}
-
 #[derive(Debug)]
 pub(super) struct Recorder {
     all: Vec<Place>,
@@ -119,26 +111,7 @@ impl Default for Recorder {
 
 impl Recorder {
     pub fn take(&mut self, op: FileOp, object: &Value, outside: bool) {
-        let touch = match op {
-            FileOp::OpenRead => Touch::Read,
-            FileOp::MapExec => Touch::Run,
-            FileOp::OpenWrite
-            | FileOp::Create
-            | FileOp::Mkdir
-            | FileOp::Rmdir
-            | FileOp::Unlink
-            | FileOp::Rename
-            | FileOp::Link
-            | FileOp::Symlink
-            | FileOp::Truncate
-            | FileOp::Chmod
-            | FileOp::Chown
-            | FileOp::Write
-            | FileOp::Setxattr
-            | FileOp::Utimes
-            | FileOp::Ioctl => Touch::Change,
-        };
-        self.touch(object, touch, outside);
+        self.touch(object, op.access(), outside);
     }
 
     /// The other end of a rename or a link.
@@ -150,18 +123,18 @@ impl Recorder {
 
     /// The file of a program; for a script, the script.
     pub fn run(&mut self, object: &Value, outside: bool) {
-        self.touch(object, Touch::Run, outside);
+        self.touch(object, Access::Run, outside);
     }
 
-    fn touch(&mut self, object: &Value, touch: Touch, outside: bool) {
+    fn touch(&mut self, object: &Value, access: Access, outside: bool) {
         let Some(path) = object["path"].as_str() else { return };
         let (at, whole) = self.place(path, outside);
         let place = &mut self.all[at];
-        match touch {
+        match access {
             _ if !whole => place.unlisted += 1,
-            Touch::Read => place.reads += 1,
-            Touch::Change => place.changes += 1,
-            Touch::Run => place.runs += 1,
+            Access::Read => place.reads += 1,
+            Access::Change => place.changes += 1,
+            Access::Run => place.runs += 1,
         }
         place.violations += u64::from(outside);
     }

@@ -1,6 +1,6 @@
 //! Completes a bundle, and signs it.
 
-use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use effectgate_core::{
@@ -13,7 +13,7 @@ use effectgate_core::{
 use serde_json::Value;
 
 use super::Bundle;
-use crate::sign::Signer;
+use crate::{sign::Signer, sinks::evidence::replace};
 
 /// The statement about a bundle, from its files.
 ///
@@ -38,7 +38,7 @@ pub fn seal(dir: &Path, signer: &Signer) -> Result<()> {
         Envelope { payload_type: PAYLOAD_TYPE.to_owned(), payload, signatures: Vec::new() };
     let sig = signer.sign(&envelope.signed())?.to_vec();
     envelope.signatures.push(Signature { keyid: signer.public().id().to_owned(), sig });
-    write(dir, bundle::STATEMENT, envelope.format().as_bytes())
+    replace(&dir.join(bundle::STATEMENT), envelope.format().as_bytes())
 }
 
 /// Adds a runner's properties to a bundle that holds, and to its list.
@@ -49,19 +49,7 @@ pub fn complete(bundle: &Bundle, properties: &Properties) -> Result<()> {
     let text = serde_json::to_string_pretty(properties)? + "\n";
     let mut digests = bundle::parse_digests(&bundle.read(bundle::DIGESTS)?)?;
     digests.insert(bundle::PROPERTIES.to_owned(), pin::digest(text.as_bytes()));
-    write(&bundle.dir, bundle::PROPERTIES, text.as_bytes())?;
-    write(&bundle.dir, bundle::DIGESTS, bundle::format_digests(&digests).as_bytes())
-}
-
-/// Replaces a file whole, and durably.
-fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    let what = || format!("cannot write {}", dir.join(name).display());
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o644))
-        .tempfile_in(dir)
-        .with_context(what)?;
-    file.write_all(bytes).with_context(what)?;
-    file.as_file().sync_all().with_context(what)?;
-    file.persist(dir.join(name)).with_context(what)?;
-    fs::File::open(dir).and_then(|dir| dir.sync_all()).with_context(what)
+    replace(&bundle.dir.join(bundle::PROPERTIES), text.as_bytes())?;
+    let list = bundle::format_digests(&digests);
+    replace(&bundle.dir.join(bundle::DIGESTS), list.as_bytes())
 }

@@ -207,13 +207,21 @@ fn note(signer: &Signer, log: Log) -> Result<String> {
     Ok(checkpoint.note(&signer.public().bytes(), &signature).to_string())
 }
 
-/// Writes a file that readers find whole: as it was before, or as it is now.
+/// Writes a file that readers find whole, as it was before or as it is now, with
+/// the mode that it had.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = part(path, bytes).and_then(|part| Ok(part.persist(path)?));
-    written.map(drop).with_context(|| format!("cannot write {}", path.display()))
+    let written = || -> io::Result<()> {
+        let part = part(path, bytes)?;
+        if let Ok(found) = fs::metadata(path) {
+            part.as_file().set_permissions(found.permissions())?;
+        }
+        part.persist(path)?;
+        File::open(directory(path))?.sync_all()
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The same where no file is: whoever dies over it leaves all of it, or nothing
@@ -226,8 +234,13 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
 fn part(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut part = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+        .tempfile_in(directory(path))?;
     part.write_all(bytes)?;
     part.as_file().sync_all()?;
     Ok(part)
+}
+
+fn directory(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
