@@ -80,6 +80,8 @@ pub enum Doubt {
     CanaryFailed(String),
     #[error("the command never started")]
     NeverLaunched,
+    #[error("the command ended, and no record says that a program started")]
+    NoProgram,
     #[error("coverage of class {} is below the required minimum", .0.name())]
     Coverage(Class),
     #[error("a file could not be placed below or outside the roots")]

@@ -42,6 +42,8 @@ pub struct Line {
     pub decision: Decision,
     /// One for each thing outside the policy that the record speaks of.
     pub violations: Vec<Violation>,
+    /// The process of an effect that is not known to be inside the policy.
+    pub doubted: Option<u32>,
 }
 
 impl State {

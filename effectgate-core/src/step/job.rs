@@ -14,7 +14,7 @@ use crate::input::{
 };
 use crate::judge::{self, Doubt, Finding, Judgement, Origin, Rule, Tables};
 use crate::process::{Process, Table};
-use crate::record::{self, Action, GuardAction, Record};
+use crate::record::{self, Action, GuardAction, ProcessAction, Record};
 use crate::step::Line;
 use crate::verdict::{Log, Tally, Verdict, Violation};
 
@@ -30,6 +30,8 @@ pub(super) struct Job {
     guests: Guests,
     canary: bool,
     launched: bool,
+    /// A record says that a program started.
+    started_one: bool,
     /// When the launch was, and when the job was last seen to act.
     times: Option<(UnixNanos, UnixNanos)>,
     /// It was stopped at a bound.
@@ -62,6 +64,7 @@ impl Job {
             guests: Guests::default(),
             canary: false,
             launched: false,
+            started_one: false,
             times: None,
             limited: false,
             tally: Tally::default(),
@@ -110,6 +113,11 @@ impl Job {
     pub fn close(mut self, ts: UnixNanos, exit: Option<Exit>, out: &mut Vec<Line>) -> Verdict {
         if !self.launched {
             self.tally.doubt(&Doubt::NeverLaunched);
+        }
+        // A command that ended was a program once: who missed its start may
+        // have missed everything.
+        if self.launched && exit.is_some() && !self.started_one {
+            self.tally.doubt(&Doubt::NoProgram);
         }
         self.doubt_guests();
         self.judge_length();
@@ -241,6 +249,7 @@ impl Job {
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
         let Draft { ts, action, object, shown, process, judgement, kernel, coverage } = draft;
         let class = action.class();
+        self.started_one |= action == Action::Process(ProcessAction::Exec);
         let decision = judgement.decision(kernel);
         let compared = kernel.filter(|_| self.tables.started.judged && self.launched);
         let differs = compared.filter(|_| judgement.differs(compared));
@@ -264,6 +273,10 @@ impl Job {
         if let Some(doubt) = judgement.doubt() {
             self.tally.doubt(doubt);
         }
+        let doubted = match judgement.finding {
+            Finding::Doubt(_) => process.as_ref().map(|process| process.pid),
+            _ => None,
+        };
         let touched = if judgement.is_violation() { shown } else { Vec::new() };
         let violations: Vec<Violation> = touched
             .into_iter()
@@ -285,7 +298,7 @@ impl Job {
         }
         let job: JobId = self.tables.started.job;
         let action = action.name();
-        out.push(Line { job, seq, bytes, class, action, decision, violations });
+        out.push(Line { job, seq, bytes, class, action, decision, violations, doubted });
     }
 }
 

@@ -6,8 +6,8 @@ pub mod any;
 use std::path::Path;
 
 use effectgate_core::input::{
-    Backend, Bytes, Class, Coverage, Coverages, Decided, Device, Event, Exec, Exit, FileObject,
-    FileOp, Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
+    Backend, Bytes, Class, Coverage, Coverages, Decided, Device, Event, Exec, FileObject, FileOp,
+    Found, Input, JobId, Mode, Root, RootMatch, Started, Stream, What,
 };
 use effectgate_core::policy::{self, Key, Policy, Rights, RootRule};
 use effectgate_core::{Line, State, Verdict, judge, step};
@@ -247,8 +247,9 @@ pub fn launched() -> Input {
     Input::Launched { job: JOB, ts: T0 }
 }
 
+/// Of a cgroup's job: nobody knows how its processes ended, nor that there were any.
 pub fn finished() -> Input {
-    Input::Finished { job: JOB, ts: T0 + 2, exit: Some(Exit::Code(0)) }
+    Input::Finished { job: JOB, ts: T0 + 2, exit: None }
 }
 
 /// A whole job: start, canary, launch, these inputs, end.

@@ -1,5 +1,6 @@
-//! What is done about a violation that the kernel programs let happen: in some
-//! modes only user space can answer it.
+//! What is done about an effect that the kernel programs let happen, though it
+//! is outside the policy or not known to be inside: in some modes only user
+//! space can answer it.
 
 use effectgate_core::{
     Line,
@@ -13,22 +14,24 @@ use super::work::Work;
 impl Work {
     /// Answers a record by the mode of its job.
     pub(super) fn answer(&mut self, line: &Line) {
-        let Some(violation) = line.violations.first() else { return };
         let Some(job) = self.jobs.get(&line.job) else { return };
+        let violation = line.violations.first();
         match job.mode {
             Mode::Observe => {}
             Mode::Kill if job.stopped => {}
             // The kernel programs kill the process; the job is more than that.
-            Mode::Kill => {
+            Mode::Kill if violation.is_some() => {
                 let notice = Notice::Killed { pid: None, violation: line.seq };
                 self.put_an_end_to(line.job, notice);
             }
+            Mode::Kill => {}
             // What takes names or arguments to judge, no kernel program denies.
             Mode::Enforce => {
+                let process = violation.and_then(|violation| violation.process.as_ref());
+                let pid = process.map(|process| process.pid).or(line.doubted);
                 let denies = self.backend() == Backend::Lsm;
-                let let_happen = denies && violation.decision == Decision::Recorded;
-                let process = violation.process.as_ref().filter(|_| let_happen);
-                if let Some(pid) = process.map(|process| process.pid)
+                let let_happen = denies && line.decision == Decision::Recorded;
+                if let Some(pid) = pid.filter(|_| let_happen)
                     && self.kill_process(line.job, pid)
                 {
                     let notice = Notice::Killed { pid: Some(pid), violation: line.seq };

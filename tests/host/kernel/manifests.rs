@@ -69,3 +69,23 @@ fn what_is_not_listed_does_not_start() {
     assert_eq!(record::text(&seen[0]["decision"]), decision, "{}", outcome.story());
     assert_eq!(scene.root().join("directory/x").exists(), !denied, "{}", outcome.story());
 }
+
+/// What no hook can deny, since it takes an environment to judge, ends as soon as
+/// it was judged: a key that is not allowed, and one that could stand where the
+/// environment was not read.
+#[test]
+fn what_is_known_too_late_to_be_denied_is_killed() {
+    if gate::backend() != "lsm" {
+        return;
+    }
+    let killed = |size: &str| {
+        let words = ["tools/trigger", "exec-large-environment", "DEPLOY_TOKEN", size];
+        let forever = ["tools/trigger", "stubborn", "directory/ready"];
+        let outcome = watched::manifest(&scene(), "enforce", words.into_iter().chain(forever));
+        let ends = outcome.events.iter().filter(|event| record::kind(event) == "guard/killed");
+        assert_eq!(ends.count(), 1, "{}", outcome.story());
+        outcome
+    };
+    killed("65536").assert_fail();
+    killed("524288").assert_indeterminate();
+}
