@@ -188,6 +188,7 @@ pub const HOOKS: &[Hook] = &[
     row("syslog", Lsm("syslog"), On::Objects, Serves::Guard, (5, 7), "the kernel's log is cleared, read away or turned off"),
     row("quotactl", Lsm("quotactl"), On::Objects, Serves::Guard, (5, 7), "quotas are changed"),
     row("key_permission", Lsm("key_permission"), On::Objects, Serves::Guard, (5, 7), "a key of the kernel's key rings is used (recorded)"),
+    row("key_alloc", Lsm("key_alloc"), On::Objects, Serves::Guard, (5, 7), "a key is asked for that a helper of the kernel's, outside the job, is to make"),
     row("userns_create", Lsm("userns_create"), On::Objects, Serves::Guard, (6, 1), "a new user namespace (recorded)"),
     row("shm_alloc_security", Lsm("shm_alloc_security"), On::Objects, Serves::Guard, (5, 7), "System V memory is told by who made it"),
     row("shm_free_security", Lsm("shm_free_security"), On::Objects, Serves::Guard, (5, 7), "the same"),

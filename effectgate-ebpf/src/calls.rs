@@ -110,10 +110,6 @@ const LOADING_KEXEC_IMAGE: u32 = 3;
 #[btf_tracepoint(function = "sys_exit")]
 pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
     let ret: i64 = ctx.arg(1);
-    // What failed had no effect.
-    if ret < 0 {
-        return 0;
-    }
     let Some(job) = scope::current_job() else { return 0 };
     // The other table's numbers are reported once (`COMPAT_SYSCALL`).
     if call().compat {
@@ -123,6 +119,10 @@ pub fn syscall_guard(ctx: BtfTracePointContext) -> i32 {
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
     let (number, args, fourth) =
         unsafe { ((*regs).orig_rax, [(*regs).rdi, (*regs).rsi, (*regs).rdx], (*regs).r10) };
+    // What failed had no effect, but to have a key made that is then not given.
+    if ret < 0 && number != nr::REQUEST_KEY {
+        return 0;
+    }
     let Some((what, detail)) = reach_of(number, args, fourth, ret) else { return 0 };
     let (what, detail) = (veiled(u64::from(what)) as u32, veiled(u64::from(detail)) as u32);
     let reach = match what {
@@ -187,6 +187,10 @@ fn reach_of(number: u64, [a, b, c]: [u64; 3], fourth: u64, ret: i64) -> Option<(
         nr::QUOTACTL if !changes_quotas(a as u32 >> 8) => return None,
         nr::QUOTACTL_FD if !changes_quotas(b as u32 >> 8) => return None,
         nr::QUOTACTL | nr::QUOTACTL_FD => machine,
+        // With something to be told to the kernel's helper: where the key is found,
+        // nobody is, and which it was is not known here.
+        nr::REQUEST_KEY if c != 0 => machine,
+        nr::REQUEST_KEY if ret < 0 => return None,
         nr::ADD_KEY | nr::REQUEST_KEY | nr::KEYCTL => (reach::KEY, 0),
         ipc::nr::SHMGET..=ipc::nr::SHMCTL
         | ipc::nr::SEMGET

@@ -182,6 +182,7 @@ mod nr {
     pub const SWAPOFF: u32 = 168;
     pub const SETHOSTNAME: u32 = 170;
     pub const SETDOMAINNAME: u32 = 171;
+    pub const REQUEST_KEY: u32 = 249;
     pub const FSCONFIG: u32 = 431;
     pub const PROCESS_MADVISE: u32 = 440;
     pub const MOUNT_SETATTR: u32 = 442;
@@ -192,5 +193,6 @@ mod nr {
         pub const SWAPOFF: u32 = 115;
         pub const SETDOMAINNAME: u32 = 121;
         pub const MADVISE: u32 = 219;
+        pub const REQUEST_KEY: u32 = 287;
     }
 }

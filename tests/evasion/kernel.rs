@@ -22,6 +22,7 @@ crate::rows! {
     0 tracefs_write "write-setting /sys/kernel/tracing/tracing_on" => "file/open_write /sys/kernel/tracing/tracing_on" { harm: Done };
     0 proc_write_of_another "proc-write {victim} oom_score_adj 1" => "file/open_write /proc/{victim}/oom_score_adj" { harm: Done };
     0 add_key "key-add" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
+    0 request_key "request-key" => "guard/reached machine" { harm: Done };
     0 revoke_key "key-revoke" => "guard/reached key" { harm: None, lsm: Pass, tracepoint: Pass };
     0 init_module "init-module" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };
     0 finit_module "init-module-file {root}/file" => "guard/reached kernel_load | guard/reached capability" { harm: Reached, tracepoint: Any };

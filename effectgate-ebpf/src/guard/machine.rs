@@ -3,7 +3,7 @@
 
 use effectgate_common::wire::reach;
 
-use super::{Reach, by_job, call, root_of};
+use super::{Call, Reach, by_job, call, nr, root_of};
 use crate::{
     hook::{Hook, hooks},
     kernel::{
@@ -23,6 +23,7 @@ hooks! {
     "syslog" "security_syslog" syslog fexit_syslog given 1 => log_used;
     "quotactl" "security_quotactl" quotactl fexit_quotactl given 4 => quotas_used;
     "key_permission" "security_key_permission" key_permission fexit_key_permission given 3 => key_used;
+    "key_alloc" "security_key_alloc" key_alloc fexit_key_alloc given 3 => key_made;
     "userns_create" "security_create_user_ns" userns_create fexit_userns_create given 1 => namespace_made;
     "task_fix_setuid" "security_task_fix_setuid" task_fix_setuid fexit_task_fix_setuid given 3 => user_changed;
     "task_fix_setgid" "security_task_fix_setgid" task_fix_setgid fexit_task_fix_setgid given 3 => group_changed;
@@ -122,6 +123,19 @@ fn quotas_used<H: Hook>(ctx: &H) -> i32 {
 #[inline(always)]
 fn key_used<H: Hook>(ctx: &H) -> i32 {
     by_job::<H>(|| Reach::recorded(reach::KEY, ctx.arg(2)))
+}
+
+/// `key_alloc(key, cred, flags)`. Where a key is asked for and not found, the
+/// kernel makes an empty one, and has a program of its own fill it
+/// (security/keys/request_key.c): as root, with what the job said.
+#[inline(always)]
+fn key_made<H: Hook>(_: &H) -> i32 {
+    match call() {
+        Call { number, compat } if number == if compat { nr::compat::REQUEST_KEY } else { nr::REQUEST_KEY } => {
+            by_job::<H>(|| Reach::out(reach::MACHINE, number))
+        }
+        _ => 0,
+    }
 }
 
 /// `userns_create(cred)`

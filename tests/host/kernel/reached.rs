@@ -35,6 +35,7 @@ pub(crate) const HOOKS: &[&str] = &[
     "syslog",
     "quotactl",
     "key_permission",
+    "key_alloc",
     "userns_create",
     "ipc_permission",
     "shm_alloc_security",
@@ -135,6 +136,7 @@ reaches! {
     clock                   "set-clock" "machine" Violation Machine true;
     kernel_log              "kernel-log 5" "machine" Violation Machine true;
     quota                   "set-quota /dev/nvme0n1" "machine" Violation Machine false;
+    key_by_a_helper         "request-key" "machine" Violation Anywhere true;
     key                     "add-key" "key" Recorded Anywhere true;
     user_namespace          "user-namespace" "user_namespace" Recorded Anywhere true;
     shared_memory           "shared-memory" "ipc" Recorded Anywhere true;

@@ -176,6 +176,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "set-clock" => reach::set_clock(),
         "kernel-log" => reach::kernel_log(args.number(0)?),
         "set-quota" => reach::set_quota(args.c(0)?),
+        "request-key" => reach::request_key(),
         "add-key" => reach::add_key(),
         "user-namespace" => reach::user_namespace(),
         "shared-memory" => reach::shared_memory(),
