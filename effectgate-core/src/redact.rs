@@ -8,6 +8,7 @@ mod input;
 mod known;
 mod promises;
 mod shapes;
+mod shell;
 mod words;
 
 pub use input::input;

@@ -87,8 +87,12 @@ pub(super) fn user_option(name: &[u8]) -> Option<usize> {
 /// Where the password of `user:password` begins. No such pair: an address, a
 /// date's format, a path, and the numbers of a user and a group.
 pub(super) fn password_of(value: &[u8]) -> Option<usize> {
+    password_behind(value, value.iter().position(|b| *b == b':')?)
+}
+
+/// The same, where the first colon is known.
+pub(super) fn password_behind(value: &[u8], colon: usize) -> Option<usize> {
     const LONGEST_ID: usize = 7;
-    let colon = value.iter().position(|b| *b == b':')?;
     let (user, password) = (&value[..colon], &value[colon + 1..]);
     let id = |text: &[u8]| text.len() <= LONGEST_ID && text.iter().all(u8::is_ascii_digit);
     let none = user.is_empty()

@@ -2,9 +2,10 @@
 
 use crate::input::Bytes;
 use crate::redact::promises::{
-    Header, Program, Promise, header, is_name, option, password_of, user_option,
+    Header, Program, Promise, header, is_name, option, password_behind, user_option,
 };
 use crate::redact::replaced;
+use crate::redact::shell::Shell;
 use crate::secret::may_promise;
 
 /// Replaces the values of secret-like names in a string, which may be one
@@ -15,6 +16,7 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
 
 /// Every such value: its name, and where it stands.
 pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
+    let mut shell = Shell::new(bytes);
     let mut program: Option<&Program> = None;
     let mut at = 0;
     while at < bytes.len() {
@@ -29,9 +31,9 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
         let name = &bytes[at..end];
         let before = at.checked_sub(1).map(|before| bytes[before]);
         let value = program
-            .and_then(|program| of_program(bytes, program, at, end))
-            .or_else(|| of_user(bytes, at, before, end))
-            .or_else(|| value_of(bytes, name, before, end));
+            .and_then(|program| of_program(&mut shell, program, at, end))
+            .or_else(|| of_user(&mut shell, at, before, end))
+            .or_else(|| value_of(&mut shell, name, before, end));
         if let Some(found) = Program::named(name) {
             program = Some(found);
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
@@ -45,39 +47,58 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
 }
 
 /// The password behind a well-known program's short option.
-fn of_program(bytes: &[u8], program: &Program, at: usize, end: usize) -> Option<(usize, usize)> {
+fn of_program(
+    shell: &mut Shell<'_>,
+    program: &Program,
+    at: usize,
+    end: usize,
+) -> Option<(usize, usize)> {
+    let bytes = shell.bytes;
     let name = &bytes[at..end];
     if !name.starts_with(&program.option) {
         return None;
     }
     let attached = at + program.option.len();
     let start = if attached < end || !program.apart { attached } else { run(bytes, end, is_space) };
-    let stop = shell_word(bytes, start);
+    let stop = shell.word(start);
     (stop > start).then_some((start, stop))
 }
 
 /// The password of a `user:password` behind an option that takes it.
-fn of_user(bytes: &[u8], at: usize, before: Option<u8>, end: usize) -> Option<(usize, usize)> {
+fn of_user(
+    shell: &mut Shell<'_>,
+    at: usize,
+    before: Option<u8>,
+    end: usize,
+) -> Option<(usize, usize)> {
+    let bytes = shell.bytes;
     let start = at + user_option(&bytes[at..end])?;
     let (start, stop) = match bytes.get(start) {
         Some(b'=') if before.is_none() => (start + 1, bytes.len()),
-        Some(b'=') => (start + 1, shell_word(bytes, start + 1)),
+        Some(b'=') => (start + 1, shell.word(start + 1)),
         Some(b) if is_space(*b) => {
             let start = run(bytes, start, is_space);
-            (start, shell_word(bytes, start))
+            (start, shell.word(start))
         }
         _ if before.is_none() => (start, bytes.len()),
-        _ => (start, shell_word(bytes, start)),
+        _ => (start, shell.word(start)),
     };
-    let value = &bytes[start..stop];
-    let quoted = matches!(value.first(), Some(b'"' | b'\''));
-    let password = password_of(if quoted { &value[1..] } else { value })?;
+    let quoted = start < stop && matches!(bytes[start], b'"' | b'\'');
+    let user = start + usize::from(quoted);
+    let colon = Some(shell.colon(user)).filter(|colon| *colon < stop)?;
+    let password = password_behind(&bytes[user..stop], colon - user)?;
     // In quotes all goes, so that none is left open.
-    Some((if quoted { start } else { start + password }, stop))
+    Some((if quoted { start } else { user + password }, stop))
 }
 
 /// Where the value of a name that ended at `end` stands.
-fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option<(usize, usize)> {
+fn value_of(
+    shell: &mut Shell<'_>,
+    name: &[u8],
+    before: Option<u8>,
+    end: usize,
+) -> Option<(usize, usize)> {
+    let bytes = shell.bytes;
     if !matches!(bytes.get(end), Some(b'=' | b':' | b'"' | b'\'' | b' ' | b'\t')) {
         return None;
     }
@@ -92,9 +113,15 @@ fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option
     let quote = before.filter(|b| matches!(b, b'"' | b'\''));
     let closed = quote.is_some() && bytes.get(end) == quote.as_ref();
     let mut start = end + usize::from(closed);
+    // Told by its first byte, so that a long value is not read for nothing.
+    let directory =
+        |start: usize| promise == Some(Promise::Directory) && bytes.get(start) == Some(&b'/');
     let kept = |start, stop| promise.is_some_and(|promise| promise.keeps(&bytes[start..stop]));
     if bytes.get(start) == Some(&b'=') {
-        let (start, stop) = assigned(bytes, start + 1, before, quote.filter(|_| !closed));
+        if directory(start + 1) {
+            return None;
+        }
+        let (start, stop) = assigned(shell, start + 1, before, quote.filter(|_| !closed));
         return (!kept(start, stop)).then_some((start, stop));
     }
     let spaces = run(bytes, start, is_space);
@@ -106,21 +133,22 @@ fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option
             return None;
         }
         if tight && !is_header && quote.is_none() && before.is_some() {
-            return Some((start, shell_word(bytes, start))).filter(|(start, stop)| stop > start);
+            return Some((start, shell.word(start))).filter(|(start, stop)| stop > start);
         }
         return Some((start, header_end(bytes, start, quote, closed)));
     }
-    let option = name.starts_with(b"-") && promise.is_some() && spaces > end;
+    let option = name.starts_with(b"-") && promise.is_some() && spaces > end && !directory(spaces);
     option
-        .then(|| (spaces, option_end(bytes, spaces)))
+        .then(|| (spaces, option_end(shell, spaces)))
         .filter(|(start, stop)| stop > start && !kept(*start, *stop))
 }
 
 /// The end of an option's value inside a script. Where that value is empty or
 /// looks like such an option itself, the word behind it goes too.
-fn option_end(bytes: &[u8], mut start: usize) -> usize {
+fn option_end(shell: &mut Shell<'_>, mut start: usize) -> usize {
+    let bytes = shell.bytes;
     loop {
-        let stop = shell_word(bytes, start);
+        let stop = shell.word(start);
         let next = run(bytes, stop, is_space);
         let word = &bytes[start..stop];
         let goes_on = matches!(word, b"\"\"" | b"''") || option(word).is_some();
@@ -131,12 +159,17 @@ fn option_end(bytes: &[u8], mut start: usize) -> usize {
     }
 }
 
-fn assigned(bytes: &[u8], start: usize, before: Option<u8>, quote: Option<u8>) -> (usize, usize) {
+fn assigned(
+    shell: &mut Shell<'_>,
+    start: usize,
+    before: Option<u8>,
+    quote: Option<u8>,
+) -> (usize, usize) {
     let stop = match (before, quote) {
         // The argument is the assignment: blanks belong to the value.
-        (None, _) => bytes.len(),
-        (_, Some(quote)) => find(bytes, start, quote),
-        _ => shell_word(bytes, start),
+        (None, _) => shell.bytes.len(),
+        (_, Some(quote)) => find(shell.bytes, start, quote),
+        _ => shell.word(start),
     };
     (start, stop)
 }
@@ -152,20 +185,6 @@ fn header_end(bytes: &[u8], start: usize, quote: Option<u8>, closed: bool) -> us
         (Some(quote), _) => find(bytes, start, quote).min(find(bytes, start, b'\n')),
         (None, _) => find(bytes, start, b'\n'),
     }
-}
-
-/// The end of a shell word: quotes and backslashes keep blanks inside.
-fn shell_word(bytes: &[u8], start: usize) -> usize {
-    let mut at = start;
-    while let Some(b) = bytes.get(at) {
-        at = match b {
-            b'\\' => at + 2,
-            b'"' | b'\'' => find(bytes, at + 1, *b) + 1,
-            b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'<' | b'>' | b')' => return at,
-            _ => at + 1,
-        };
-    }
-    at.min(bytes.len())
 }
 
 fn find(bytes: &[u8], start: usize, what: u8) -> usize {
@@ -184,6 +203,16 @@ fn is_space(b: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::values;
+
+    /// Each of these was read to its end once for each of its words.
+    #[test]
+    fn what_only_begins_like_a_secret_costs_no_more() {
+        let parts = ["-u/", "--pwd=/", "-u/x:", "-u\"", "-u'\"", "-u\\", "-u :", "--pwd /", "-u=/"];
+        for part in parts {
+            let text = format!("={}", part.repeat((1 << 18) / part.len()));
+            assert_eq!(values(text.as_bytes()), text.as_bytes(), "{part}");
+        }
+    }
 
     #[test]
     fn examples() {

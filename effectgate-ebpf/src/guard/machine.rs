@@ -131,7 +131,9 @@ fn key_used<H: Hook>(ctx: &H) -> i32 {
 #[inline(always)]
 fn key_made<H: Hook>(_: &H) -> i32 {
     match call() {
-        Call { number, compat } if number == if compat { nr::compat::REQUEST_KEY } else { nr::REQUEST_KEY } => {
+        Call { number, compat }
+            if number == if compat { nr::compat::REQUEST_KEY } else { nr::REQUEST_KEY } =>
+        {
             by_job::<H>(|| Reach::out(reach::MACHINE, number))
         }
         _ => 0,
