@@ -114,7 +114,7 @@ impl Builder {
                 self.places.take(op, object, outside);
                 self.places.take_other(op, &object["other"], outside);
             }
-            Action::Process(ProcessAction::Exec) => self.places.run(object, outside),
+            Action::Process(ProcessAction::Exec) if ran(record) => self.places.run(object, outside),
             Action::Net(op) => {
                 self.peers.take(op, object, &record["process"], record["within"] == true, outside);
             }
@@ -172,6 +172,11 @@ impl Builder {
 }
 
 /// A time as in records: not every JSON reader holds such numbers exactly.
+/// Whether the program of an exec's record came to run.
+fn ran(record: &Value) -> bool {
+    record["decision"] != "denied"
+}
+
 fn moment<S: Serializer>(ts: &UnixNanos, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time::format(*ts))
 }

@@ -264,6 +264,24 @@ fn a_command_that_ended_was_a_program() {
     }
 }
 
+/// Who is kept from a program goes on as what it was.
+#[test]
+fn what_was_denied_is_not_what_acts() {
+    let Input::Event(Event { what: What::Exec(program), .. }) = exec(42, 5, "/bin/evil") else {
+        panic!("an exec")
+    };
+    let program = Exec { argv: Vec::new(), argv_complete: false, ..program };
+    let denied = decided(Decided::Denied, by(42, What::Exec(program)));
+    let inputs = vec![exec(42, 5, "/bin/sh"), denied, outside(), env(&["HOME"])];
+    let (lines, verdict) = job(started(), inputs);
+    let programs = verdict.violations.iter().map(|violation| violation.program.as_deref());
+    let last = programs.last().flatten();
+    assert_eq!(last, Some("/bin/sh"), "{:?}", verdict.violations);
+    let held = lines.iter().map(json).find(|record| record["class"] == "env").expect("keys");
+    assert_eq!(held["action"], "inherit", "{held}");
+    assert!(replay(&log(&lines)[..], policy()).unwrap().agrees());
+}
+
 #[test]
 fn violations_are_bounded_and_counted() {
     let many = (0..1500).map(|n| write(&format!("/etc/{n}"), RootMatch::Outside)).collect();

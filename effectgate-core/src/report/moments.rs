@@ -90,7 +90,7 @@ impl Recorder {
             }
         }
         match action {
-            Action::Process(ProcessAction::Exec) => {
+            Action::Process(ProcessAction::Exec) if super::ran(record) => {
                 let path = object["path"].as_str().unwrap_or_default();
                 if self.programs.len() < MOST && self.programs.insert(path.to_owned()) {
                     self.add(Moment { seq, ts, kind: Kind::Program, text: path.to_owned(), pid });

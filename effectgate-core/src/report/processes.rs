@@ -94,7 +94,7 @@ impl Recorder {
             }
             Action::Process(ProcessAction::Exec) => {
                 process.effects += 1;
-                if is_kept {
+                if is_kept && super::ran(record) {
                     let ran = object["interpreter"].as_str().or_else(|| object["path"].as_str());
                     ran.unwrap_or_default().clone_into(&mut process.exe);
                     (process.argv, process.argv_cut) = arguments(&object["argv"]);

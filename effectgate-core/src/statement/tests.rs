@@ -97,13 +97,35 @@ fn lists_are_bounded_and_the_rest_is_counted() {
     }
     // Known already.
     lines.push(record("file", "mkdir", json!({"path": "/0"})));
-    let trace = Trace::bounded(log(&lines).as_slice(), 3).unwrap();
+    let trace = Trace::bounded(log(&lines).as_slice(), 3, usize::MAX).unwrap();
     for list in [&trace.files, &trace.network, &trace.process] {
         assert_eq!(list.len(), 3);
     }
     let unlisted = serde_json::to_value(&trace.unlisted).unwrap();
     assert_eq!(unlisted, json!({"process": 2, "network": 2, "fileAccess": 2}));
     assert_eq!(trace.files[0]["annotations"]["actions"]["mkdir"], 2);
+}
+
+#[test]
+fn bytes_are_bounded_as_entries_are() {
+    let mut lines = vec![opening()];
+    for n in 0..8 {
+        let (name, argv) = (format!("/{n}{}", "x".repeat(1000)), ["y".repeat(2000)]);
+        lines.push(record("file", "mkdir", json!({"path": name})));
+        lines.push(record("net", "connect", json!({"address": name})));
+        lines.push(record("exec", "exec", json!({"path": "/bin/sh", "argv": argv})));
+    }
+    let all = Trace::bounded(log(&lines).as_slice(), 100, usize::MAX).unwrap();
+    let size = |trace: &Trace| {
+        let lists = [&trace.process, &trace.network, &trace.files];
+        lists.iter().map(|list| serde_json::to_string(list).unwrap().len()).sum::<usize>()
+    };
+    for bytes in (0..size(&all)).step_by(997) {
+        let held = size(&Trace::bounded(log(&lines).as_slice(), 100, bytes).unwrap());
+        assert!(held <= 2 * bytes + 100, "{held} of {bytes}");
+    }
+    let room = Trace::bounded(log(&lines).as_slice(), 100, 2 * size(&all)).unwrap();
+    assert_eq!(size(&room), size(&all));
 }
 
 #[test]

@@ -10,12 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::{StatementError, text};
 use crate::escape::unescape;
+use crate::replay::LONGEST;
 
 /// Entries of each list; more are counted.
 const LISTED: usize = 100_000;
 
-/// No record is longer (bytes), as in replay.
-const LONGEST: u64 = 64 << 20;
+/// Bytes of strings in all lists together; of what comes then, only what needs
+/// no more is listed. Escaped and in Base64 it stays below what a reader takes.
+const BYTES: usize = 64 << 20;
+
+/// About what an entry holds beside its strings, bytes.
+const ENTRY: usize = 256;
 
 /// RFC 3986, 2.3, and the slashes of paths.
 const KEPT: &AsciiSet =
@@ -43,13 +48,17 @@ pub struct Unlisted {
 impl Trace {
     /// Reads a log's records in order; whether it holds is another's question.
     pub fn of(log: impl BufRead) -> Result<Trace, StatementError> {
-        Trace::bounded(log, LISTED)
+        Trace::bounded(log, LISTED, BYTES)
     }
 
-    /// With so many entries in each list.
-    pub fn bounded(mut log: impl BufRead, most: usize) -> Result<Trace, StatementError> {
+    /// With so many entries in each list, and so many bytes in all.
+    pub fn bounded(
+        mut log: impl BufRead,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Trace, StatementError> {
         let mut trace = Trace::default();
-        let mut seen = Seen { most, files: BTreeMap::new(), network: BTreeMap::new() };
+        let mut seen = Seen { most, bytes, files: BTreeMap::new(), network: BTreeMap::new() };
         let mut line = Vec::new();
         let mut number = 0;
         while log.by_ref().take(LONGEST).read_until(b'\n', &mut line)? > 0 {
@@ -71,8 +80,9 @@ impl Trace {
         let object = &record["object"];
         match text(&record["class"]) {
             "exec" => {
-                if self.process.len() < seen.most {
-                    self.process.push(process(record));
+                let entry = process(record);
+                if self.process.len() < seen.most && seen.hold(weight(&entry)) {
+                    self.process.push(entry);
                 } else {
                     self.unlisted.process += 1;
                 }
@@ -99,6 +109,8 @@ pub fn uri(prefix: &str, bytes: &[u8]) -> String {
 /// Distinct things that were touched.
 struct Seen {
     most: usize,
+    /// Bytes for which there is still room.
+    bytes: usize,
     files: BTreeMap<String, Touched>,
     network: BTreeMap<String, Peer>,
 }
@@ -108,19 +120,28 @@ impl Seen {
     fn files(&mut self, record: &Value, paths: [&Value; 2]) -> u64 {
         let mut left = 0;
         for path in paths.into_iter().filter_map(Value::as_str) {
-            let room = self.files.len() < self.most || self.files.contains_key(path);
-            if room {
-                self.files.entry(path.to_owned()).or_default().by(record);
-            } else {
+            // Twice: as a name, and as a URI, in which a byte can take three.
+            let new = !self.files.contains_key(path);
+            if new && (self.files.len() >= self.most || !self.hold(4 * path.len() + ENTRY)) {
                 left += 1;
+            } else {
+                self.files.entry(path.to_owned()).or_default().by(record);
             }
         }
         left
     }
 
+    /// Whether there was room for so many bytes more.
+    fn hold(&mut self, bytes: usize) -> bool {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
+
     fn peer(&mut self, record: &Value) -> u64 {
         let key = record["object"].to_string();
-        if self.network.len() >= self.most && !self.network.contains_key(&key) {
+        let new = !self.network.contains_key(&key);
+        if new && (self.network.len() >= self.most || !self.hold(key.len() + ENTRY)) {
             return 1;
         }
         let peer = self.network.entry(key).or_insert_with(|| Peer {
@@ -201,4 +222,14 @@ fn process(record: &Value) -> Value {
         _ => entry["code"] = object["code"].clone(),
     }
     entry
+}
+
+/// About what an entry takes, bytes.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| weight(item) + 4).sum(),
+        Value::Object(members) => members.values().map(weight).sum::<usize>() + ENTRY,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }

@@ -249,8 +249,9 @@ impl Job {
     fn write(&mut self, draft: Draft, out: &mut Vec<Line>) {
         let Draft { ts, action, object, shown, process, judgement, kernel, coverage } = draft;
         let class = action.class();
-        self.started_one |= action == Action::Process(ProcessAction::Exec);
         let decision = judgement.decision(kernel);
+        self.started_one |=
+            action == Action::Process(ProcessAction::Exec) && decision != judge::Decision::Denied;
         let compared = kernel.filter(|_| self.tables.started.judged && self.launched);
         let differs = compared.filter(|_| judgement.differs(compared));
         let seq = self.chain.next;

@@ -207,6 +207,11 @@ impl Attributor {
             ppid: exec.ppid,
             start: exec.start,
         });
+        if header.decision == decision::DENIED {
+            // It did not start: nobody read its strings, and it holds no keys.
+            out.push(self.event(header, what));
+            return;
+        }
         let pending = PendingExec {
             event: self.event(header, what),
             argv: Strings::expect(exec.argv_len),

@@ -1,6 +1,7 @@
 //! Kernel events: each is brought into the form in which it is written, judged
 //! and recorded.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use serde_json::Value;
@@ -96,8 +97,12 @@ impl Job {
             exec.asked.clone_from(&exec.file.path);
         }
         self.tables.settle(&mut exec.file);
-        self.guests.exec(who.pid);
-        self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
+        // What was denied did not become the process. Logs from before this was
+        // told apart do not say that such a program's arguments are missing.
+        if who.kernel != Some(Decided::Denied) || exec.argv_complete {
+            self.guests.exec(who.pid);
+            self.processes.exec(who.pid, exec.ppid, exec.start, &exec.file.path, &who.comm);
+        }
         let found = judge::exec(&self.tables, &exec);
         let what = found.what.map(|what| format!(" ({what})")).unwrap_or_default();
         self.write(
@@ -189,10 +194,11 @@ impl Job {
     /// outside.
     fn unseen(&mut self, names: Vec<Bytes>, origin: Origin) -> Vec<Bytes> {
         let mut new = Vec::new();
+        let mut once = BTreeSet::new();
         for name in names {
             let seen = self.keys.get(&name);
             let judged = seen.is_some_and(|seen| *seen == origin || *seen == Origin::Inherited);
-            if judged || new.contains(&name) {
+            if judged || !once.insert(name.clone()) {
                 continue;
             }
             // Beyond that, a key is said again each time rather than remembered.
