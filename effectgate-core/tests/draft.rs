@@ -59,7 +59,14 @@ fn on(op: FileOp, path: &str) -> Input {
 
 fn connect(address: &str, port: u16) -> Input {
     let address = address.parse().unwrap();
-    event(What::Net { op: NetOp::Connect, address, port, protocol: 6, own: false })
+    event(What::Net {
+        op: NetOp::Connect,
+        address,
+        port,
+        protocol: 6,
+        own: false,
+        namespace: Namespace::Own,
+    })
 }
 
 #[test]

@@ -176,7 +176,13 @@ fn key(tables: &Tables, index: usize) -> bool {
 }
 
 fn host(tables: &Tables, index: usize) -> bool {
-    let peer = Peer { address: address(index), port: 443, protocol: 6, own: false };
+    let peer = Peer {
+        address: address(index),
+        port: 443,
+        protocol: 6,
+        own: false,
+        namespace: Namespace::Own,
+    };
     judge::net(tables, NetOp::Connect, peer).judgement.within()
 }
 
