@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use effectgate_core::input::{
-    Backend, Bytes, Coverage, Coverages, Device, Exec, FileObject, FileOp, Found, Mode, NetOp,
-    Root, RootMatch, Started,
+    Backend, Bytes, Coverage, Coverages, Device, Exec, FileObject, FileOp, Found, Mode, Namespace,
+    NetOp, Root, RootMatch, Started,
 };
 use effectgate_core::judge::{self, Origin, Peer, Tables};
 use effectgate_core::policy::{self, Policy};
