@@ -10,6 +10,8 @@ pub enum Attach {
     /// An LSM hook (`security/security.c`): by the `lsm` backend asked, by the
     /// `fentry` backend watched where its `security_…` function returns.
     Lsm(&'static str),
+    /// A function of the kernel's, where it returns.
+    Function(&'static str),
     /// A cgroup socket-address hook, at the root of the cgroup v2 hierarchy.
     SockAddr(SockAddr),
     /// A cgroup socket hook, at the root of the cgroup v2 hierarchy.
@@ -89,7 +91,7 @@ const fn row(
 }
 
 #[rustfmt::skip]
-use Attach::{Lsm, Sock as S, SockAddr as A, TracePoint as T};
+use Attach::{Function as F, Lsm, Sock as S, SockAddr as A, TracePoint as T};
 
 /// The oldest kernel that is watched and tested. What the programs need beside
 /// their hooks is older: `bpf_loop` came with 5.17, atomic exchange with 5.12.
@@ -103,6 +105,8 @@ pub const HOOKS: &[Hook] = &[
     row("task_exit", T("sched_process_exit"), On::Every, Serves::Identity, (5, 5), "the last thread of a process ended"),
     row("cgroup_move", T("cgroup_attach_task"), On::Every, Serves::Identity, (5, 5), "a task enters or leaves a job's cgroup"),
 
+    row("network_made", F("copy_net_ns"), On::Objects, Serves::Identity, (5, 7), "a network namespace that the job makes is its own"),
+
     row("connect4", A(SockAddr::Connect4), On::Every, Serves::Net, (4, 17), "IPv4 connect, TCP Fast Open and io_uring included"),
     row("connect6", A(SockAddr::Connect6), On::Every, Serves::Net, (4, 17), "IPv6 connect"),
     row("sendmsg4", A(SockAddr::SendMsg4), On::Every, Serves::Net, (4, 18), "unconnected IPv4 sendto, sendmsg, sendmmsg"),
@@ -114,7 +118,7 @@ pub const HOOKS: &[Hook] = &[
 
     row("socket_sent", T("sock_send_length"), On::TracePoint, Serves::Net, (6, 3), "data sent through a socket that was made outside the job"),
     row("socket_received", T("sock_recv_length"), On::TracePoint, Serves::Net, (6, 3), "data received through a socket that was made outside the job"),
-    row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound"),
+    row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound; network namespaces that the job makes"),
     row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory and settings, System V objects"),
     row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
     row("syscall_exit", T("sys_exit"), On::TracePoint, Serves::File, (5, 5), "opened file objects from the descriptor table; other file operations from their arguments"),

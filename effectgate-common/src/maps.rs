@@ -180,6 +180,32 @@ pub struct OwnSocket {
     pub what: u64,
 }
 
+/// Key of `NETWORKS`: a network namespace of a job's, or one of what is known of
+/// them all ([`network`]).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Network {
+    pub job: u64,
+    /// `net::net_cookie`, which is never used twice.
+    pub what: u64,
+}
+
+/// What else stands in [`Network::what`]; user space opens the first two with a
+/// job, as 0.
+pub mod network {
+    /// How many the job has; more than [`MAX`] when some are not in the table.
+    pub const COUNT: u64 = 0;
+    /// 1 once the job has run a program.
+    pub const RAN: u64 = 1 << 62;
+    /// With `net::ns.inum` instead of the cookie: one that user space holds, so
+    /// that no other gets its number.
+    pub const NUMBER: u64 = 1 << 63;
+    /// A job's namespaces that are kept.
+    pub const MAX: u32 = 4096;
+}
+
 /// Key of `LOST`, whose values count records that did not fit the ring, and of
 /// `REPEATED`, whose values count effects that were seen before.
 #[repr(C)]
@@ -237,6 +263,7 @@ const _: () = {
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
     assert!(size_of::<OwnSocket>() == 16);
+    assert!(size_of::<Network>() == 16);
     assert!(size_of::<Root>() == 16);
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);

@@ -94,6 +94,9 @@ macro_rules! for_each_offset {
             OFF_TASK_PTRACE_ENTRY = "task_struct" "ptrace_entry";
             OFF_NSPROXY_UTS = "nsproxy" "uts_ns";
             OFF_UTS_NUMBER = "uts_namespace" "ns.inum";
+            OFF_NSPROXY_NET = "nsproxy" "net_ns";
+            OFF_NET_COOKIE = "net" "net_cookie";
+            OFF_NET_NUMBER = "net" "ns.inum";
             OFF_NSPROXY_PID = "nsproxy" "pid_ns_for_children";
             OFF_PIDNS_LEVEL = "pid_namespace" "level";
             OFF_USERNS_LEVEL = "user_namespace" "level";
@@ -108,6 +111,7 @@ macro_rules! for_each_offset {
             OFF_SOCK_PEER_PID = "sock" "sk_peer_pid";
             OFF_PID_NUMBERS = "pid" "numbers";
             OFF_SOCK_FAMILY = "sock" "__sk_common.skc_family";
+            OFF_SOCK_NET = "sock" "__sk_common.skc_net.net";
             OFF_SOCK_PORT = "sock" "__sk_common.skc_num";
             OFF_SOCK_TYPE = "sock" "sk_type";
             OFF_SOCK_PROTOCOL = "sock" "sk_protocol";

@@ -367,7 +367,16 @@ pub struct NetBody {
     pub sock_type: u32,
     /// 1 when the socket that answers there was made inside the job.
     pub own: u32,
-    pub reserved: u32,
+    /// One of [`namespace`].
+    pub namespace: u32,
+}
+
+/// Whose network namespace a socket is in.
+pub mod namespace {
+    /// The job's: it made it, or came with it.
+    pub const OWN: u32 = 0;
+    pub const FOREIGN: u32 = 1;
+    pub const UNKNOWN: u32 = 2;
 }
 
 /// A Unix socket that the job speaks to.
@@ -443,7 +452,7 @@ layouts! {
     ExecBody = 88 { file = 0, start = 56, argv_len = 64, envp_len = 68, filename = 72, ppid = 80, reserved = 84 }
     ExitBody = 8 { code = 0, reserved = 4 }
     ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
-    NetBody = 40 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28, own = 32, reserved = 36 }
+    NetBody = 40 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28, own = 32, namespace = 36 }
     UnixBody = 72 { file = 0, name = 56, own = 64, sock_type = 68 }
     GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, detail = 76, comm = 80 }
 }

@@ -238,6 +238,7 @@ pub enum What {
         protocol: u32,
         /// The socket that answers there was made inside the job.
         own: bool,
+        namespace: Namespace,
     },
     /// A Unix socket that the job speaks to.
     Unix {
@@ -371,6 +372,16 @@ pub enum NetOp {
     Connect,
     Bind,
     Send,
+}
+
+/// Whose network namespace a socket is in: the same address is somebody else's in
+/// another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Namespace {
+    /// The job's: it made it, or came with it.
+    Own,
+    Foreign,
+    Unknown,
 }
 
 /// The observer's own ground.

@@ -108,6 +108,8 @@ pub enum Doubt {
     CompatSyscall,
     #[error("System V memory, semaphores or messages were used that the job may not have made")]
     OthersIpc,
+    #[error("a socket's network namespace may not be the job's")]
+    Namespace,
     #[error("a process that ended dumped its memory, and where to is not known")]
     CoreDump,
     #[error("the kernel judged an effect otherwise than user space")]

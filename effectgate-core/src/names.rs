@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 use crate::decide::Answer;
 use crate::dropped::Why;
 use crate::input::{
-    Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, NetOp, Reach, Stage,
+    Backend, Class, Coverage, Coverages, Decided, Exit, FileOp, Limited, Mode, Namespace, NetOp,
+    Reach, Stage,
 };
 use crate::judge::Decision;
 use crate::policy::OnLoss;
@@ -65,6 +66,7 @@ names! {
         Truncate = "truncate", Chmod = "chmod", Chown = "chown", Write = "write",
         Setxattr = "setxattr", Utimes = "utimes", Ioctl = "ioctl", MapExec = "map_exec",
     }
+    Namespace { Own = "own", Foreign = "foreign", Unknown = "unknown" }
     NetOp { Connect = "connect", Bind = "bind", Send = "send" }
     ProcessAction { Fork = "fork", Exec = "exec", Exit = "exit" }
     EnvAction { Hold = "hold", Inherit = "inherit", Make = "make" }

@@ -59,7 +59,14 @@ fn on(op: FileOp, path: &str) -> Input {
 
 fn connect(address: &str, port: u16) -> Input {
     let address = address.parse().unwrap();
-    event(What::Net { op: NetOp::Connect, address, port, protocol: 6, own: false })
+    event(What::Net {
+        op: NetOp::Connect,
+        address,
+        port,
+        protocol: 6,
+        own: false,
+        namespace: Namespace::Own,
+    })
 }
 
 #[test]
@@ -157,17 +164,26 @@ fn what_was_mapped_and_spoken_to_is_drafted() {
         speak(socket("/run/bus"), false),
         speak(socket("/srv/shop/own"), true),
         speak(UnixPeer::Abstract(b"bus".to_vec()), false),
+        event(What::Net {
+            op: NetOp::Connect,
+            address: "127.0.0.1".parse().unwrap(),
+            port: 80,
+            protocol: 6,
+            own: false,
+            namespace: Namespace::Foreign,
+        }),
     ]);
     for line in [
         "exec_roots:\n  - \"out\"  # line 5: sh mapped /srv/shop/out/plug.so\n",
         "  - \"marks\"  # line ",
         "unix_sockets:\n  - \"/run/bus\"  # line ",
         "# not drafted: bus: a socket without a file",
+        "# not drafted: 127.0.0.1:80: it is in a network that is not the job's",
         "# not drafted: /tmp/effectgate-3/made.so: nothing may run from TMPDIR",
     ] {
         assert!(draft.text.contains(line), "{line}\n{}", draft.text);
     }
-    assert_eq!(draft.left_out.len(), 2, "{draft:?}");
+    assert_eq!(draft.left_out.len(), 3, "{draft:?}");
     assert!(!draft.text.contains("vendor"), "{}", draft.text);
 }
 

@@ -294,12 +294,13 @@ proptest! {
         port in prop::sample::select(vec![0u16, 443, 80]),
         protocol in prop::sample::select(vec![6u32, 17]),
         own: bool,
+        namespace in prop::sample::select(Namespace::ALL),
         ino in prop::sample::select(vec![0u64, 50, 77]),
     ) {
         let tables = Tables::new(started);
         let told = tables.for_kernel();
-        let peer = Peer { address: address.parse().unwrap(), port, protocol, own };
-        let said = kernel::net(&told, op, peer.address, port, protocol, own);
+        let peer = Peer { address: address.parse().unwrap(), port, protocol, own, namespace };
+        let said = kernel::net(&told, op, peer.address, port, protocol, own, namespace);
         agrees(said, &judge::net(&tables, op, peer).judgement)?;
         let bound = FileObject { dev: DISK, ino, ..object("/run/bus", RootMatch::Outside) };
         for peer in [UnixPeer::File(bound), UnixPeer::Abstract(b"bus".to_vec()), UnixPeer::Unnamed] {

@@ -182,6 +182,7 @@ fn broad() -> Vec<serde_json::Value> {
         port: 443,
         protocol: 6,
         own: false,
+        namespace: Namespace::Own,
     };
     let process = Known { pid: 7, ppid: 1, start: 3, exe: b"/bin/x".to_vec(), comm: b"x".to_vec() };
     let link = What::File {

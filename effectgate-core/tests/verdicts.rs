@@ -133,6 +133,7 @@ fn setup_is_recorded_and_not_judged() {
         port: 9,
         protocol: 6,
         own: false,
+        namespace: Namespace::Own,
     });
     let setup = vec![start, outside(), env(&["SECRET"]), bind, canary(), launched()];
     let (lines, verdict) = run([setup.clone(), vec![finished()]].concat());
@@ -159,7 +160,14 @@ fn keys_are_inherited_once_and_then_made() {
 fn the_job_reaches_its_own_listeners() {
     let connect = |address: &str, own| {
         let address = address.parse().unwrap();
-        event(What::Net { op: NetOp::Connect, address, port: 8080, protocol: 6, own })
+        event(What::Net {
+            op: NetOp::Connect,
+            address,
+            port: 8080,
+            protocol: 6,
+            own,
+            namespace: Namespace::Own,
+        })
     };
     let (lines, verdict) = job(started(), vec![connect("::ffff:127.0.0.1", true)]);
     assert_eq!(verdict.verdict, Outcome::Pass);
@@ -173,6 +181,7 @@ fn the_job_reaches_its_own_listeners() {
         port: 443,
         protocol: 6,
         own: false,
+        namespace: Namespace::Own,
     });
     let (lines, verdict) = job(started(), vec![named]);
     assert_eq!(verdict.verdict, Outcome::Pass);

@@ -9,7 +9,7 @@ use aya_ebpf::{
 };
 use effectgate_common::{
     maps::{FileKey, Host, Terminal, asks, meant, mode, right},
-    wire::{decision, obj, op},
+    wire::{decision, namespace, obj, op},
 };
 
 use crate::{
@@ -330,6 +330,8 @@ pub struct Address {
     pub protocol: u32,
     /// The socket that answers there was made inside the job.
     pub own: bool,
+    /// Whose network namespace it is an address of: one of `wire::namespace`.
+    pub namespace: u32,
 }
 
 /// `IPPROTO_UDP`.
@@ -386,7 +388,13 @@ pub fn address(job: u64, op: u16, address: &Address) -> u32 {
         let probe = op == op::CONNECT && address.protocol == UDP && address.port == 0;
         (address.own || probe) && (address.is_loopback() || address.is_unspecified())
     };
-    if own || address.is_listed(job) { decision::WITHIN } else { decision::OUTSIDE }
+    match address.namespace {
+        // The same words say something else there.
+        namespace::FOREIGN => decision::OUTSIDE,
+        _ if !own && !address.is_listed(job) => decision::OUTSIDE,
+        namespace::OWN => decision::WITHIN,
+        _ => decision::UNKNOWN,
+    }
 }
 
 /// Whether the job is kept from addresses that its policy does not list: the

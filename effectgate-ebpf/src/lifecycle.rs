@@ -32,7 +32,7 @@ use crate::{
         OFF_TASK_PID, OFF_TASK_SIGNAL, OFF_TASK_START, OFF_TASK_TGID, OFF_TASK_THREADS, Ptr,
         follow, offset, peek, peek_ptr, read,
     },
-    lsm,
+    lsm, namespace,
     object::{self, Path, Place},
     open,
     repeat::{GO_ON, STOP, repeat},
@@ -47,6 +47,11 @@ use crate::{
 pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
     let child: Ptr = ctx.arg(0);
     let flags: u64 = ctx.arg(1);
+    if flags & namespace::CLONE_NEWNET != 0
+        && let Some(job) = scope::current_job()
+    {
+        namespace::came_with(job, child);
+    }
     if let Some(job) = forked(child)
         && flags & CLONE_NEWNS != 0
     {
@@ -78,6 +83,7 @@ fn forked(child: Ptr) -> Option<u64> {
     }
     // CLONE_INTO_CGROUP passes no cgroup_attach_task.
     if label.is_none() {
+        namespace::came_with(job, child);
         moved(job, op::ENTERED, child);
     } else if entered != job {
         moved(job, op::ESCAPED, child);
@@ -139,6 +145,7 @@ pub fn task_exec(ctx: BtfTracePointContext) -> i32 {
     let Some(job) = relabel(old_tid) else { return 0 };
     debug!(&ctx, "thread {} of job {} runs another program", scope::tid(), job);
     let task = scope::task();
+    namespace::runs(job, task);
     if executed(task, bprm, job).is_none() {
         emit::lost(job, class::EXEC);
     }
@@ -327,14 +334,19 @@ fn attached(destination: Ptr, task: Ptr, whole: bool) -> Option<(u32, u64)> {
     }
     let tid: u32 = read(task, &OFF_TASK_PID)?;
     let job = cgroup::job(destination);
+    // Whom a job brings in did not come with a namespace of the job's.
+    let brought = scope::current_job().is_some();
     match scope::label(tid) {
         None if job != 0 => {
+            if !brought {
+                namespace::came_with(job, task);
+            }
             if scope::assign_new(tid, job) {
                 moved(job, op::ENTERED, task);
             } else {
                 emit::lost(job, class::GUARD);
             }
-            if whole && label_threads(task, job).is_none() {
+            if whole && label_threads(task, job, brought).is_none() {
                 emit::lost(job, class::GUARD);
             }
         }
@@ -351,6 +363,8 @@ struct Threads {
     head: u64,
     node: u64,
     job: u64,
+    /// By a process of a job.
+    brought: bool,
     /// The walk came back to the head.
     done: bool,
 }
@@ -361,9 +375,9 @@ const THREADS_MAX: u32 = 65536;
 /// Labels every thread of the process; `None` when not all could be found,
 /// because they are too many or cannot be read.
 #[inline(always)]
-fn label_threads(task: Ptr, job: u64) -> Option<()> {
+fn label_threads(task: Ptr, job: u64, brought: bool) -> Option<()> {
     let head = follow(task, &OFF_TASK_SIGNAL)?.wrapping_add(offset(&OFF_SIGNAL_THREADS));
-    let mut threads = Threads { head: head as u64, node: head as u64, job, done: false };
+    let mut threads = Threads { head: head as u64, node: head as u64, job, brought, done: false };
     repeat(THREADS_MAX, label_thread, &mut threads);
     // Every process has a thread, so the walk came round if it came back.
     if threads.done { Some(()) } else { None }
@@ -383,7 +397,11 @@ extern "C" fn label_thread(_: u64, threads: *mut Threads) -> i64 {
     let thread = (node as Ptr).wrapping_sub(offset(&OFF_TASK_THREADS));
     let Some(tid) = read::<u32>(thread, &OFF_TASK_PID) else { return STOP };
     // The one that was moved has its label already.
-    if !scope::assign_new(tid, threads.job) && scope::label(tid).is_none() {
+    if scope::assign_new(tid, threads.job) {
+        if !threads.brought {
+            namespace::came_with(threads.job, thread);
+        }
+    } else if scope::label(tid).is_none() {
         emit::lost(threads.job, class::GUARD);
     }
     GO_ON

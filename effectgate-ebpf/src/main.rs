@@ -24,6 +24,7 @@ mod judge;
 mod kernel;
 mod lifecycle;
 mod lsm;
+mod namespace;
 mod net;
 mod object;
 mod open;

@@ -16,7 +16,7 @@ use effectgate_common::{
 use crate::{
     emit::{self, Record},
     judge::{self, Address},
-    open,
+    namespace, open,
     peer::{self, Source},
     scope, socket,
 };
@@ -73,6 +73,7 @@ pub fn bind4(ctx: SockContext) -> i32 {
     let body = unsafe {
         let sk = ctx.sock;
         NetBody {
+            namespace: namespace::of(job, peer::address_of(sk)),
             addr: bytes([(*sk).src_ip4, 0, 0, 0]),
             family: AF_INET,
             protocol: (*sk).protocol,
@@ -91,6 +92,7 @@ pub fn bind6(ctx: SockContext) -> i32 {
     let body = unsafe {
         let sk = ctx.sock;
         NetBody {
+            namespace: namespace::of(job, peer::address_of(sk)),
             addr: bytes([(*sk).src_ip6[0], (*sk).src_ip6[1], (*sk).src_ip6[2], (*sk).src_ip6[3]]),
             family: AF_INET6,
             protocol: (*sk).protocol,
@@ -104,7 +106,7 @@ pub fn bind6(ctx: SockContext) -> i32 {
 
 /// What a call names.
 #[inline(always)]
-fn asked(ctx: &SockAddrContext, family: u32) -> NetBody {
+fn asked(ctx: &SockAddrContext, job: u64, family: u32) -> NetBody {
     let sa = ctx.sock_addr;
     // SAFETY: as above.
     unsafe {
@@ -120,6 +122,7 @@ fn asked(ctx: &SockAddrContext, family: u32) -> NetBody {
             protocol: (*sa).protocol,
             port: u32::from(u16::from_be((*sa).user_port as u16)),
             sock_type: (*sa).type_,
+            namespace: namespace::of(job, peer::address_of((*sa).__bindgen_anon_1.sk)),
             ..NetBody::default()
         }
     }
@@ -163,7 +166,13 @@ fn address(body: &NetBody) -> Address {
     // SAFETY: sixteen bytes either way.
     let words: [u32; 4] = unsafe { core::mem::transmute(body.addr) };
     let words = if body.family == AF_INET { mapped(words[0]) } else { words };
-    Address { words, port: body.port, protocol: body.protocol, own: body.own != 0 }
+    Address {
+        words,
+        port: body.port,
+        protocol: body.protocol,
+        own: body.own != 0,
+        namespace: body.namespace,
+    }
 }
 
 /// A connection, or a message to an address.
@@ -175,7 +184,7 @@ fn spoken(
     source: impl Fn(*mut bpf_sock_addr) -> Source,
 ) -> i32 {
     let Some(job) = scope::current_job() else { return PROCEED };
-    let mut body = asked(ctx, family);
+    let mut body = asked(ctx, job, family);
     let mut to = address(&body);
     to.own = peer::is_own(ctx.sock_addr, job, &to, source(ctx.sock_addr));
     body.own = to.own.into();
@@ -215,7 +224,7 @@ fn binding(ctx: &SockAddrContext, family: u32) -> i32 {
     if !judge::cuts_off(job) {
         return PROCEED;
     }
-    let body = asked(ctx, family);
+    let body = asked(ctx, job, family);
     let decision = settled(job, judge::address(job, op::BIND, &address(&body)));
     if decision != decision::DENIED {
         return PROCEED;
@@ -237,7 +246,8 @@ fn bound(job: u64, sk: *mut bpf_sock, body: NetBody) -> i32 {
 /// observe.
 #[inline(always)]
 fn settled(job: u64, finding: u32) -> u32 {
-    let denied = finding == decision::OUTSIDE && judge::cuts_off(job);
+    let outside = finding == decision::OUTSIDE || finding == decision::UNKNOWN;
+    let denied = outside && judge::cuts_off(job);
     if denied { decision::DENIED } else { finding }
 }
 

@@ -23,7 +23,7 @@ use crate::{
         OFF_SOCK_PEER_PID, OFF_SOCK_PORT, OFF_SOCK_PROTOCOL, OFF_SOCK_TYPE, OFF_SOCKET_SOCK,
         OFF_UNIX_ADDRESS, Ptr, peek, peek_ptr,
     },
-    net, peer,
+    namespace, net, peer,
     repeat::{GO_ON, repeat},
     route, scope, syscall,
 };
@@ -242,11 +242,12 @@ fn listens(job: u64, sk: Ptr, unbound: bool, denies: bool) -> i32 {
     let protocol = u32::from(peek::<u16>(sk, &OFF_SOCK_PROTOCOL));
     let ipv4 = if family == AF_INET { 0xffff_u32.to_be() } else { 0 };
     let port = u32::from(peek::<u16>(sk, &OFF_SOCK_PORT));
-    let address = Address { words: [0, 0, ipv4, 0], port, protocol, own: false };
+    let namespace = namespace::of(job, sk);
+    let address = Address { words: [0, 0, ipv4, 0], port, protocol, own: false, namespace };
     let finding = judge::address(job, op::BIND, &address);
     let decision = judge::settle(job, finding, denies);
     let sock_type = u32::from(peek::<u16>(sk, &OFF_SOCK_TYPE));
-    let body = NetBody { family, protocol, port, sock_type, ..NetBody::default() };
+    let body = NetBody { family, protocol, port, sock_type, namespace, ..NetBody::default() };
     let sent = net::say(job, op::BIND, body, decision);
     judge::answer(job, decision, sent, denies)
 }

@@ -26,6 +26,7 @@ use crate::{
         OFF_FS_PWD_DENTRY, OFF_FS_ROOT_DENTRY, OFF_SOCK_TYPE, OFF_TASK_FS, OFF_UNIX_PEER, Ptr,
         peek, peek_ptr,
     },
+    namespace,
     object::{self, Name},
     repeat::{GO_ON, STOP, repeat},
     route, scope, socket,
@@ -84,16 +85,20 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         return 0;
     }
     let Some(job) = scope::current_job() else { return 0 };
-    // The other table's numbers are reported once (`COMPAT_SYSCALL`).
-    if guard::call().compat {
-        return 0;
-    }
+    let compat = guard::call().compat;
     let regs: *const pt_regs = ctx.arg(0);
     // SAFETY: the tracepoint's first argument; the verifier knows its type.
-    let (number, [a, b, c, e, f]) = unsafe {
+    let (number, [a, b, c, e, f], first_compat) = unsafe {
         let regs = &*regs;
-        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r8, regs.r9])
+        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r8, regs.r9], regs.rbx)
     };
+    if namespace::is_made_by(number, compat, [a, first_compat]) {
+        namespace::came_with(job, scope::task());
+    }
+    // The other table's numbers are reported once (`COMPAT_SYSCALL`).
+    if compat {
+        return 0;
+    }
     match number {
         nr::CONNECT => connected(job, a),
         nr::BIND => bound(job, b, c),

@@ -55,6 +55,9 @@ crate::rows! {
     6 unix_datagram_connected "unix-datagram-connect {outside}/datagram" => "net/ {outside}/datagram" { tracepoint: NotPass };
     6 unix_datagram_without_a_path "unix-datagram-abstract {hidden}-datagram" => "net/ {hidden}-datagram" { tracepoint: NotPass };
 
+    0 listed_address_in_anothers_network "join-namespace {network} 1073741824 , tcp-send {listed-tcp}" => "net/connect {listed-tcp}";
+    4 socket_of_anothers_network "hold-socket-of {network} 9 , connect-fd 9 {listed-tcp}" => "net/connect {listed-tcp}";
+
     20 dns_to_an_unlisted_server "resolve {udp}" => "net/send {udp}";
     20 dns_to_the_usual_place "resolve 127.0.0.53:53" => "net/send 127.0.0.53:53" { harm: Done };
     20 dns_over_tls_and_https "attempt connect 127.0.0.9:853 , attempt connect 127.0.0.9:443" => "net/connect 127.0.0.9:443" { harm: None };

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+use effectgate_tests::network::{Network, give};
 
 /// Of each kind one that the manifest lists and one that it does not, and Unix
 /// sockets, none of them listed.
@@ -26,6 +28,7 @@ pub(crate) struct Servers {
     giver_path: PathBuf,
     over: Arc<AtomicBool>,
     late: Option<Late>,
+    network: Option<Network>,
     /// The other end of a connection that the job's process may be handed.
     kept: Mutex<Option<TcpStream>>,
 }
@@ -54,6 +57,7 @@ impl Servers {
             over,
             giver_path,
             late: None,
+            network: None,
             kept: Mutex::new(None),
             tcp,
             udp,
@@ -73,6 +77,12 @@ impl Servers {
     /// A server that begins when something is written to a queue at `bell`.
     pub(crate) fn late(&mut self, bell: PathBuf, path: PathBuf) {
         self.late = Some(Late::new(bell, path));
+    }
+
+    /// A server at the address that is listed, in another network namespace.
+    pub(crate) fn elsewhere(&mut self) {
+        let listed = self.tcp[LISTED].local_addr().expect("bound");
+        self.network = Some(Network::with_server(listed));
     }
 
     pub(crate) fn listed_ports(&self) -> [u16; 2] {
@@ -95,6 +105,13 @@ impl Servers {
                 &self.udp[OUTSIDE].local_addr().expect("bound").port().to_string(),
             )
             .replace("{hidden}", &self.name)
+            .replace(
+                "{network}",
+                &self
+                    .network
+                    .as_ref()
+                    .map_or(String::new(), |network| network.path().display().to_string()),
+            )
     }
 
     /// A connection to the server that is not listed.
@@ -119,6 +136,7 @@ impl Servers {
                 self.tcp[index].accept().is_ok() || self.udp[index].recv(&mut bytes).is_ok()
             })
             || self.late.as_ref().is_some_and(Late::reached)
+            || self.network.as_ref().is_some_and(Network::reached)
             || self.stream.accept().is_ok()
             || self.hidden.accept().is_ok()
             || self.datagram.recv(&mut bytes).is_ok()
@@ -214,26 +232,4 @@ fn giver(path: &Path, file: &Path, over: Arc<AtomicBool>) -> JoinHandle<()> {
             let _ = give(&stream, &file);
         }
     })
-}
-
-fn give(stream: &impl AsRawFd, file: &File) -> io::Result<()> {
-    let mut byte = *b"x";
-    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    let mut control = [0_u64; 3];
-    // SAFETY: every field of `msghdr` may be zero; the header lies in `control`,
-    // which has room for one descriptor; all of it lives across the call.
-    let sent = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control);
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(4) as usize;
-        libc::CMSG_DATA(header).cast::<i32>().write_unaligned(file.as_raw_fd());
-        libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

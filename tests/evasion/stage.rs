@@ -54,6 +54,9 @@ impl Stage {
             }
         }
         let mut servers = Servers::new(&outside);
+        if words.contains("{network}") {
+            servers.elsewhere();
+        }
         if words.contains("{bell}") {
             servers.late(bell(&root), root.join(LATE));
         }

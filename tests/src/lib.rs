@@ -19,6 +19,7 @@ pub mod made;
 pub mod manifest;
 pub mod measure;
 pub mod metrics;
+pub mod network;
 pub mod record;
 pub mod scene;
 pub mod tools;

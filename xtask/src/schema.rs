@@ -125,6 +125,7 @@ fn attachment(attach: Attach) -> String {
     match attach {
         Attach::TracePoint(name) => format!("tracepoint `{name}`"),
         Attach::Lsm(name) => format!("LSM `{name}`"),
+        Attach::Function(name) => format!("function `{name}`"),
         Attach::SockAddr(SockAddr::Connect4) => "cgroup `connect4`".to_owned(),
         Attach::SockAddr(SockAddr::Connect6) => "cgroup `connect6`".to_owned(),
         Attach::SockAddr(SockAddr::SendMsg4) => "cgroup `sendmsg4`".to_owned(),

@@ -10,7 +10,7 @@ use super::used::{Reached, Used};
 use crate::chain::Flaw;
 use crate::escape::unescape;
 use crate::host;
-use crate::input::{Class, Event, FileObject, Input, RootMatch, UnixNanos, What};
+use crate::input::{Class, Event, FileObject, Input, Namespace, RootMatch, UnixNanos, What};
 use crate::judge::Tables;
 use crate::policy::{self, Key, List, Network, Policy, Roots};
 use crate::record::read::{self, OpenRoot, Opening};
@@ -117,6 +117,10 @@ impl Run {
                 }
             }
             (What::Exec(exec), _) => self.used.exec(event, at, exec),
+            (What::Net { address, port, namespace: Namespace::Foreign, .. }, _) => {
+                let peer = SocketAddr::new(*address, *port);
+                self.used.foreign(at, &String::from_utf8_lossy(&event.comm), peer);
+            }
             (What::Net { address, port, protocol, .. }, _) if violates(output, Class::Net) => {
                 let known = record["object"]["name"].as_str().map(str::to_owned);
                 let host = known

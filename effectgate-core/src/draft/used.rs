@@ -194,6 +194,12 @@ impl Used {
         note(&mut self.beyond, (name, why), || Because::new(at, who, "spoke to it"));
     }
 
+    /// An address in a network namespace that is not the job's.
+    pub(super) fn foreign(&mut self, at: u64, who: &str, peer: SocketAddr) {
+        let name = (peer.to_string().into_bytes(), "it is in a network that is not the job's");
+        note(&mut self.beyond, name, || Because::new(at, who, "reached it"));
+    }
+
     pub(super) fn reach(&mut self, at: u64, who: &str, reached: Reached, peer: SocketAddr) {
         note(&mut self.hosts, reached, || Because::new(at, who, format!("reached {peer}")));
     }

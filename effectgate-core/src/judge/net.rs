@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::input::{NetOp, UnixPeer};
-use crate::judge::{Finding, Judgement, Rule, Tables};
+use crate::input::{Namespace, NetOp, UnixPeer};
+use crate::judge::{Doubt, Finding, Judgement, Rule, Tables};
 use crate::policy::{HostName, Key, Network};
 
 /// `IPPROTO_UDP`.
@@ -19,6 +19,8 @@ pub struct Peer {
     pub protocol: u32,
     /// The socket that answers there was made inside the job.
     pub own: bool,
+    /// Where it is that address.
+    pub namespace: Namespace,
 }
 
 /// A judgement, and the host of the policy by which it was reached.
@@ -29,9 +31,22 @@ pub struct NetJudgement {
     pub name: Option<String>,
 }
 
-/// Judges a socket effect.
+/// Judges a socket effect. What a policy lists are addresses of the job's network
+/// namespaces: in another the same words mean something else.
 pub fn net(tables: &Tables, op: NetOp, peer: Peer) -> NetJudgement {
-    let Peer { address, port, protocol, own } = peer;
+    if peer.namespace == Namespace::Foreign {
+        let rule = Rule::of_every_policy("foreign-network");
+        return NetJudgement { judgement: Judgement::violates(rule), name: None };
+    }
+    let mut found = by_address(tables, op, peer);
+    if peer.namespace == Namespace::Unknown && found.judgement.within() {
+        found.judgement.finding = Finding::Doubt(Doubt::Namespace);
+    }
+    found
+}
+
+fn by_address(tables: &Tables, op: NetOp, peer: Peer) -> NetJudgement {
+    let Peer { address, port, protocol, own, .. } = peer;
     let built_in = |name, finding| NetJudgement {
         judgement: Judgement { rule: Rule::of_every_policy(name), finding },
         name: None,
@@ -102,7 +117,7 @@ mod tests {
     const TCP: u32 = 6;
 
     fn peer(address: &str, port: u16, protocol: u32, own: bool) -> Peer {
-        Peer { address: address.parse().unwrap(), port, protocol, own }
+        Peer { address: address.parse().unwrap(), port, protocol, own, namespace: Namespace::Own }
     }
 
     fn judge(
@@ -166,6 +181,35 @@ mod tests {
             let found = net(&tables, op, peer(address, port, protocol, own)).judgement;
             let found = (found.within(), found.rule.name);
             assert_eq!(found, (within, rule), "{op:?} {address}:{port}/{protocol} {own}");
+        }
+    }
+
+    /// Neither a listed address nor the job's own listener is one in another's
+    /// network namespace; what may be one is left open.
+    #[test]
+    fn namespaces() {
+        let tables = Tables::new(started_with_hosts());
+        let listed = peer("192.0.2.1", 443, TCP, false);
+        let own = peer("127.0.0.1", 8080, TCP, true);
+        let bound = peer("127.0.0.1", 0, TCP, false);
+        let stranger = peer("8.8.8.8", 53, UDP, false);
+        for (op, peer, within) in [
+            (NetOp::Connect, listed, true),
+            (NetOp::Send, own, true),
+            (NetOp::Bind, bound, true),
+            (NetOp::Connect, stranger, false),
+        ] {
+            let judge = |namespace| net(&tables, op, Peer { namespace, ..peer });
+            let own = judge(Namespace::Own).judgement;
+            assert_eq!(own.within(), within, "{peer:?}");
+            let foreign = judge(Namespace::Foreign);
+            assert_eq!(foreign.judgement.finding, Finding::Violation, "{peer:?}");
+            assert_eq!(foreign.judgement.rule.name, "foreign-network", "{peer:?}");
+            assert_eq!(foreign.name, None);
+            let unknown = judge(Namespace::Unknown).judgement;
+            let doubt = Finding::Doubt(Doubt::Namespace);
+            let expected = if within { doubt } else { Finding::Violation };
+            assert_eq!(unknown, Judgement { rule: own.rule, finding: expected }, "{peer:?}");
         }
     }
 

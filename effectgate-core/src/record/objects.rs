@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, Linked, NetOp,
-    Notice, RootMatch, Stage, Started, Stream, UnixPeer,
+    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, Linked, Namespace,
+    NetOp, Notice, RootMatch, Stage, Started, Stream, UnixPeer,
 };
 use crate::judge::{Peer, Tables};
 use crate::policy::Rights;
@@ -180,6 +180,9 @@ pub(crate) fn net(tables: &Tables, op: NetOp, name: Option<&str>, peer: Peer) ->
     });
     if peer.own && tables.started.judged {
         object["listener"] = OWN.into();
+    }
+    if peer.namespace != Namespace::Own {
+        object["namespace"] = peer.namespace.name().into();
     }
     object
 }

@@ -11,7 +11,7 @@ pub(crate) use opening::{OpenRoot, Opening, opening};
 
 use crate::input::{
     Bytes, Class, Coverage, Decided, Device, Event, Exec, Exit, FileObject, Guard, Input, JobId,
-    NetOp, Notice, Reach, RootMatch, Stage, UnixNanos, UnixPeer, What,
+    Namespace, NetOp, Notice, Reach, RootMatch, Stage, UnixNanos, UnixPeer, What,
 };
 use crate::judge::Decision;
 use crate::record::objects::{OWN, UNIX};
@@ -53,6 +53,10 @@ pub(crate) fn input(record: &Value, place: &Place<'_>) -> Read<Input> {
                 Some(_) => return Err("listener"),
                 // Before the kernel said whose listener it is, the rule did.
                 None => op != NetOp::Bind && all.members("rule")?.str("name")? == "loopback",
+            },
+            namespace: match object.get("namespace") {
+                None => Namespace::Own,
+                Some(_) => object.word("namespace", Namespace::from_name)?,
             },
         },
         Action::Process(action) => process_event(action, &object, place)?,

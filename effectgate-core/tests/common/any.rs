@@ -109,10 +109,12 @@ fn what() -> impl Strategy<Value = What> {
             ]),
             prop::sample::select(vec![0u16, 443, 8080]),
             prop::sample::select(vec![6u32, 17, 132, u32::MAX]),
-            any::<bool>()
+            any::<bool>(),
+            prop::sample::select(Namespace::ALL)
         )
-            .prop_map(|(op, address, port, protocol, own)| {
-                What::Net { op, address: address.parse().unwrap(), port, protocol, own }
+            .prop_map(|(op, address, port, protocol, own, namespace)| {
+                let address = address.parse().unwrap();
+                What::Net { op, address, port, protocol, own, namespace }
             }),
         (
             prop::sample::select(NetOp::ALL),

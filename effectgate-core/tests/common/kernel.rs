@@ -137,6 +137,7 @@ pub fn net(
     port: u16,
     protocol: u32,
     own: bool,
+    namespace: Namespace,
 ) -> Answer {
     let listed = [Some(port), None].into_iter().any(|port| {
         [Some(protocol), None]
@@ -151,7 +152,12 @@ pub fn net(
             (local || address.is_unspecified()) && (own || probe)
         }
     };
-    if listed || within { WITHIN } else { OUTSIDE }
+    match namespace {
+        Namespace::Foreign => OUTSIDE,
+        _ if !listed && !within => OUTSIDE,
+        Namespace::Own => WITHIN,
+        Namespace::Unknown => UNKNOWN,
+    }
 }
 
 pub fn unix(tables: &KernelTables, peer: &UnixPeer, own: bool) -> Answer {

@@ -98,6 +98,8 @@ impl Work {
             Ok(tids) => tids.into_iter().for_each(|tid| warn(self.kernel.unlabel(tid))),
             Err(error) => warn(Err(error)),
         }
+        // Nobody has the job's label any more, who would make others.
+        warn(self.kernel.networks(id, false));
         self.metrics.jobs(self.jobs.len());
         job
     }

@@ -1,6 +1,6 @@
 //! One job as the engine keeps it.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, fs::File, path::PathBuf};
 
 use effectgate_core::{
     Line,
@@ -37,6 +37,9 @@ pub struct Job {
     pub kills_on_loss: bool,
     /// It was killed for what its policy says.
     pub stopped: bool,
+    /// Network namespaces that are its own by their numbers, held so that these
+    /// are not another's.
+    pub networks: BTreeMap<u64, File>,
 }
 
 impl Job {

@@ -2,6 +2,7 @@
 //! nothing behind, and can be tried again.
 
 use std::{
+    collections::BTreeMap,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
@@ -78,6 +79,7 @@ impl Work {
         let ts = self.now();
         self.attributor.start(id, roots.clone(), found.links);
         self.kernel.counters(id, true)?;
+        self.kernel.networks(id, true)?;
         self.jobs.insert(
             id,
             Job {
@@ -102,6 +104,7 @@ impl Work {
                     .as_ref()
                     .is_some_and(|agent| agent.on_loss == OnLoss::Kill),
                 stopped: false,
+                networks: BTreeMap::new(),
             },
         );
         let mut started = Started {
@@ -193,6 +196,15 @@ impl Work {
         for pid in members {
             let threads = proc::threads(pid);
             for tid in threads.with_context(|| format!("cannot tell the threads of {pid}"))? {
+                // Before its effects are the job's: what it enters then is not.
+                if let Some((number, namespace)) = proc::network(tid)
+                    .with_context(|| format!("cannot tell the network of thread {tid}"))?
+                {
+                    self.kernel.put_network(started.job, number)?;
+                    if let Some(job) = self.jobs.get_mut(&started.job) {
+                        job.networks.insert(number, namespace);
+                    }
+                }
                 self.kernel.label(tid, started.job)?;
             }
             started.processes.push(proc::known(pid));

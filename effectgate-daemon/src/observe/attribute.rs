@@ -8,11 +8,11 @@ use std::{
 
 use effectgate_common::wire::{
     self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, GuardBody, Header, NetBody,
-    UnixBody, decision, obj, op, reach,
+    UnixBody, decision, namespace, obj, op, reach,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Decided, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known, NetOp,
-    Reach, Root, RootMatch, UnixNanos, UnixPeer, What,
+    Bytes, Coverage, Decided, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known,
+    Namespace, NetOp, Reach, Root, RootMatch, UnixNanos, UnixPeer, What,
 };
 
 use super::{
@@ -481,7 +481,12 @@ fn network(header: &Header, body: &NetBody) -> What {
         IpAddr::V6(Ipv6Addr::from(body.addr))
     };
     let (port, protocol, own) = (body.port as u16, body.protocol, body.own != 0);
-    What::Net { op, address, port, protocol, own }
+    let namespace = match body.namespace {
+        namespace::OWN => Namespace::Own,
+        namespace::FOREIGN => Namespace::Foreign,
+        _ => Namespace::Unknown,
+    };
+    What::Net { op, address, port, protocol, own, namespace }
 }
 
 #[cfg(test)]

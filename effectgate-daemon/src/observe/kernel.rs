@@ -17,7 +17,7 @@ use aya::{
 use aya_log::EbpfLogger;
 use effectgate_common::{
     hooks::{HOOKS, MINIMUM, Watches},
-    maps::{self, Grant, LostKey, Registrar, Root, Task, class},
+    maps::{self, Grant, LostKey, Network, Registrar, Root, Task, class, network},
 };
 use effectgate_core::input::{Backend, Class};
 use zerocopy::{FromBytes, IntoBytes};
@@ -232,6 +232,43 @@ impl Kernel {
     pub fn put_host(&mut self, key: maps::Host) -> Result<()> {
         let key = bytes::<32>(&key);
         self.hash::<[u8; 32], u8>("HOSTS")?.insert(key, 1, 0).context("too many hosts")
+    }
+
+    /// Opens (or, with `false`, forgets) what is known of a job's network namespaces.
+    ///
+    /// # Errors
+    /// When the map is full or cannot be read.
+    pub fn networks(&mut self, job: u64, open: bool) -> Result<()> {
+        let mut map = self.hash::<[u8; 16], u32>("NETWORKS")?;
+        if open {
+            for what in [network::COUNT, network::RAN] {
+                let key = bytes16(&Network { job, what });
+                map.insert(key, 0, 0).context("too many network namespaces")?;
+            }
+            return Ok(());
+        }
+        let keys: Vec<[u8; 16]> = map.keys().collect::<Result<_, _>>()?;
+        for key in keys {
+            if Network::read_from_bytes(&key).is_ok_and(|network| network.job == job) {
+                let _ = map.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a network namespace be a job's. It has to be held as long as the job is
+    /// watched: `number`, that of its inode, is another's afterwards. The job is
+    /// one that runs programs already.
+    ///
+    /// # Errors
+    /// When the map is full.
+    pub fn put_network(&mut self, job: u64, number: u64) -> Result<()> {
+        let mut map = self.hash::<[u8; 16], u32>("NETWORKS")?;
+        for what in [network::NUMBER | number, network::RAN] {
+            let key = bytes16(&Network { job, what });
+            map.insert(key, 1, 0).context("too many network namespaces")?;
+        }
+        Ok(())
     }
 
     /// Takes that back.

@@ -90,6 +90,10 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
             loaded(program.load(&around, btf))?;
             FExit::attach(program)?;
         }
+        (Attach::Function(name), Program::FExit(program)) => {
+            loaded(program.load(name, btf))?;
+            FExit::attach(program)?;
+        }
         (Attach::SockAddr(_), Program::CgroupSockAddr(program)) => {
             loaded(program.load())?;
             CgroupSockAddr::attach(program, root.as_fd(), SHARED)?;

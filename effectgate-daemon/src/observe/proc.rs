@@ -1,7 +1,7 @@
 //! What `/proc` and the file system say about processes, mounts and files.
 
 use std::{
-    fs::{self, Metadata},
+    fs::{self, File, Metadata},
     io,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
@@ -94,6 +94,20 @@ pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
     };
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     entries.filter_map(|entry| entry.map(number).transpose()).collect()
+}
+
+/// The network namespace of a thread, with its number; `None` when it is gone.
+///
+/// # Errors
+/// When it cannot be opened although the thread is there.
+pub fn network(tid: u32) -> io::Result<Option<(u64, File)>> {
+    match File::open(format!("/proc/{tid}/ns/net")) {
+        Err(error) if gone(&error) => Ok(None),
+        opened => {
+            let namespace = opened?;
+            Ok(Some((namespace.metadata()?.ino(), namespace)))
+        }
+    }
 }
 
 /// The process that a thread belongs to; `None` when it is gone.

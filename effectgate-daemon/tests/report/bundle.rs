@@ -136,7 +136,14 @@ pub fn everything(text: &str) -> Vec<Input> {
     let addresses = ["203.0.113.9", "2001:db8::1", "192.0.2.1"];
     for (op, address) in NetOp::ALL.iter().zip(addresses) {
         let address: IpAddr = address.parse().unwrap();
-        all.push(event(What::Net { op: *op, address, port: 443, protocol: 6, own: false }));
+        all.push(event(What::Net {
+            op: *op,
+            address,
+            port: 443,
+            protocol: 6,
+            own: false,
+            namespace: Namespace::Own,
+        }));
     }
     for peer in
         [UnixPeer::File(outside()), UnixPeer::Abstract(text.as_bytes().to_vec()), UnixPeer::Unnamed]

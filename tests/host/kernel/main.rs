@@ -20,6 +20,7 @@ mod linked;
 mod listeners;
 mod manifests;
 mod names;
+mod namespaces;
 mod reached;
 mod recorded;
 mod smoke;
@@ -328,6 +329,7 @@ fn every_hook_has_a_case() {
             given::HOOKS,
             manifests::HOOKS,
             listeners::HOOKS,
+            namespaces::HOOKS,
         ];
         cases.chain(rooms.into_iter().flatten())
     };

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use effectgate_core::input::{
-    Backend, Bytes, Coverage, Coverages, Device, Exec, FileObject, FileOp, Found, Mode, NetOp,
-    Root, RootMatch, Started,
+    Backend, Bytes, Coverage, Coverages, Device, Exec, FileObject, FileOp, Found, Mode, Namespace,
+    NetOp, Root, RootMatch, Started,
 };
 use effectgate_core::judge::{self, Origin, Peer, Tables};
 use effectgate_core::policy::{self, Policy};
@@ -176,7 +176,13 @@ fn key(tables: &Tables, index: usize) -> bool {
 }
 
 fn host(tables: &Tables, index: usize) -> bool {
-    let peer = Peer { address: address(index), port: 443, protocol: 6, own: false };
+    let peer = Peer {
+        address: address(index),
+        port: 443,
+        protocol: 6,
+        own: false,
+        namespace: Namespace::Own,
+    };
     judge::net(tables, NetOp::Connect, peer).judgement.within()
 }
 

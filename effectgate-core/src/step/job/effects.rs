@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{Draft, Job, guests};
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Coverage, Decided, Event, Exec, FileObject, FileOp, Guard, NetOp, UnixNanos,
-    UnixPeer, What,
+    Bytes, Class, Coverage, Decided, Event, Exec, FileObject, FileOp, Guard, Namespace, NetOp,
+    UnixNanos, UnixPeer, What,
 };
 use crate::judge::{self, Doubt, Finding, Judgement, Origin, Peer, Rule, Tables};
 use crate::process::Process;
@@ -78,8 +78,9 @@ impl Job {
                 }
                 self.file(who, op, &object, other.as_ref(), coverage, out);
             }
-            What::Net { op, address, port, protocol, own } => {
-                let peer = Peer { address: address.to_canonical(), port, protocol, own };
+            What::Net { op, address, port, protocol, own, namespace } => {
+                let address = address.to_canonical();
+                let peer = Peer { address, port, protocol, own, namespace };
                 self.net(who, op, peer, out);
             }
             What::Unix { op, mut peer, own } => {
@@ -280,7 +281,12 @@ impl Job {
         let object = record::net(&self.tables, op, name.as_deref(), peer);
         let named = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let address = SocketAddr::new(peer.address, peer.port);
-        let shown = format!("{} {address}{named}", record::protocol_name(peer.protocol));
+        let place = match peer.namespace {
+            Namespace::Own => "",
+            Namespace::Foreign => " in a network namespace that is not the job's",
+            Namespace::Unknown => " in a network namespace that may not be the job's",
+        };
+        let shown = format!("{} {address}{named}{place}", record::protocol_name(peer.protocol));
         self.socket(who, op, object, shown, judgement, out);
     }
 

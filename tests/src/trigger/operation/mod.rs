@@ -9,6 +9,7 @@ mod internet;
 mod machine;
 mod mount;
 mod name;
+mod network;
 mod other;
 mod program;
 mod unix;
@@ -29,6 +30,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         machine::cause,
         mount::cause,
         name::cause,
+        network::cause,
         other::cause,
         program::cause,
         unix::cause,
