@@ -7,9 +7,10 @@ use serde::Serialize;
 
 pub use ledger::{HEADER, format, parse};
 
+use crate::envelope;
 use crate::fault::{Fault, Faults, quoted};
 use crate::input::Class;
-use crate::manifest::is_bot;
+use crate::manifest::{self, is_bot};
 use crate::properties::{COMMAND, PropertyResult};
 use crate::time;
 use crate::tree::Pos;
@@ -80,9 +81,15 @@ impl Freeze {
             (Column::SecondRunner, &self.second.runner),
         ]);
         for (column, text) in texts {
-            if text.trim() != text || text.is_empty() || text.chars().any(char::is_control) {
-                let name = column.name();
-                let message = format!("{name}: {} is empty, or has blanks around it", quoted(text));
+            let wrong = if text.is_empty() {
+                Some("is empty")
+            } else if text.chars().any(char::is_control) {
+                Some("holds a control character")
+            } else {
+                (text.trim() != text).then_some("has blanks around it")
+            };
+            if let Some(wrong) = wrong {
+                let message = format!("{}: {} {wrong}", column.name(), quoted(text));
                 faults.add(at(column), "ledger-value", message, "write a plain word or sentence");
             }
         }
@@ -182,6 +189,8 @@ pub fn insert(rows: &mut Vec<Freeze>, row: Freeze, today: &str) -> Result<(), Bo
 /// What of a property's name an envelope covers: such a thing is a violation or
 /// none, and no two runners can disagree on it.
 fn covered(property: &str) -> Option<&'static str> {
+    /// Keys that say whose policy it is, not what it allows.
+    const WHO: [&str; 4] = ["version", "id", "agent_id", "owner"];
     const WORDS: [&str; 10] = [
         "effect",
         "effects",
@@ -194,8 +203,6 @@ fn covered(property: &str) -> Option<&'static str> {
         "coverage",
         "evidence",
     ];
-    const KEYS: [&str; 5] =
-        ["allowed_roots", "allowed_tools", "allowed_env", "allowed_hosts", "network"];
     let lower = property.to_lowercase();
     let first = lower.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     if lower == COMMAND {
@@ -207,7 +214,11 @@ fn covered(property: &str) -> Option<&'static str> {
     if WORDS.contains(&first) {
         return Some("what the envelope decides on");
     }
-    KEYS.contains(&first).then_some("a key of the envelope")
+    let keys = [&envelope::FORMAT, &manifest::FORMAT].map(|format| format.root.keys);
+    keys.into_iter()
+        .flatten()
+        .any(|key| key.name == first && !WHO.contains(&first))
+        .then_some("a key of a policy")
 }
 
 /// The ledger's columns, in their order.

@@ -77,6 +77,8 @@ fn what_an_envelope_covers_cannot_be_frozen() {
         "verdict",
         "coverage.file",
         "allowed_roots",
+        "write_roots.docs",
+        "max_steps",
         "network",
         "policy",
         "command",
@@ -84,7 +86,9 @@ fn what_an_envelope_covers_cannot_be_frozen() {
     ] {
         assert_eq!(faults(&[freeze(property)])[0].0, "freeze-scope", "{property}");
     }
-    for property in ["ranking", "p99", "netto price", "profile", "a/file", "command line"] {
+    for property in
+        ["ranking", "p99", "netto price", "profile", "a/file", "command line", "version/1", "owner"]
+    {
         assert_eq!(faults(&[freeze(property)]), [], "{property}");
     }
 }

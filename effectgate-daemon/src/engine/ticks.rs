@@ -46,6 +46,7 @@ impl Work {
         if !self.jobs.is_empty() {
             self.check();
         }
+        self.garbled();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
@@ -112,17 +113,23 @@ impl Work {
             self.metrics.lost(Stage::Ring, &new);
             self.step(Input::Gap { job: id, ts: self.now(), stage: Stage::Ring, lost: new });
         }
-        if self.garbled > 0 {
-            // Whose record it was cannot be told, so every job is told.
-            let lost = vec![(Class::Guard, std::mem::take(&mut self.garbled))];
-            self.metrics.lost(Stage::Decode, &lost);
-            for job in self.jobs.keys().copied().collect::<Vec<_>>() {
-                let lost = lost.clone();
-                if let Some(job) = self.jobs.get_mut(&job) {
-                    job.lost += 1;
-                }
-                self.step(Input::Gap { job, ts: self.now(), stage: Stage::Decode, lost });
+    }
+
+    /// Turns records that could not be decoded into gap records. Whose they were
+    /// cannot be told, so every job is told.
+    pub(super) fn garbled(&mut self) {
+        let count = std::mem::take(&mut self.garbled);
+        if count == 0 {
+            return;
+        }
+        let lost = vec![(Class::Guard, count)];
+        self.metrics.lost(Stage::Decode, &lost);
+        for job in self.jobs.keys().copied().collect::<Vec<_>>() {
+            let lost = lost.clone();
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.lost += count;
             }
+            self.step(Input::Gap { job, ts: self.now(), stage: Stage::Decode, lost });
         }
     }
 }

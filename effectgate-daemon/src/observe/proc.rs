@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, Metadata},
-    io,
+    io::{self, Read},
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
         fs::MetadataExt,
@@ -44,12 +44,22 @@ pub fn known(pid: u32) -> Known {
     }
 }
 
+/// An environment that is longer is not read, bytes: an exec takes no longer one
+/// (`MAX_ARG_STRLEN` and a quarter of the stack), but a process can say that its
+/// own is all of its memory (`PR_SET_MM`).
+const LONGEST_ENVIRONMENT: u64 = 8 << 20;
+
 /// Names of a process's environment keys at its last exec, as they stand in
 /// its own memory, where it can change them. `None` when they cannot be read.
 #[must_use]
 pub fn env_names(pid: u32) -> Option<Vec<Bytes>> {
     let dir = PathBuf::from(format!("/proc/{pid}"));
-    let block = fs::read(dir.join("environ")).ok()?;
+    let mut block = Vec::new();
+    let environ = File::open(dir.join("environ")).ok()?;
+    environ.take(LONGEST_ENVIRONMENT + 1).read_to_end(&mut block).ok()?;
+    if block.len() as u64 > LONGEST_ENVIRONMENT {
+        return None;
+    }
     // Of a process that has ended, but was not waited for, it is empty too.
     if block.is_empty() && fs::read_link(dir.join("exe")).is_err() {
         return None;

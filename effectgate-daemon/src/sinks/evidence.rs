@@ -135,7 +135,10 @@ impl Evidence {
             }
         };
         let thread = thread::Builder::new().name("checkpoint".to_owned());
-        self.signing = thread.spawn(work).ok();
+        self.signing = thread
+            .spawn(work)
+            .inspect_err(|error| tracing::warn!("no checkpoint of a running job: {error}"))
+            .ok();
     }
 
     /// Writes the last checkpoint, the verdict and the digests.
