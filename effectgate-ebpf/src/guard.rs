@@ -14,7 +14,7 @@ use aya_ebpf::{
     programs::LsmContext,
 };
 use effectgate_common::{
-    maps::{Seen, class, mode},
+    maps::{REGISTRAR_JOB, Seen, class, mode},
     wire::{GuardBody, decision, kind, op, reach},
 };
 
@@ -30,7 +30,7 @@ use crate::{
         OFF_TASK_TGID, OFF_USERNS_LEVEL, OFF_UTS_NUMBER, OFF_VFSMOUNT_ROOT, Ptr, peek, peek_ptr,
     },
     object::{self, Path, Place},
-    open, scope,
+    open, registrar, scope,
     syscall::{TS_COMPAT, X32},
 };
 
@@ -339,13 +339,16 @@ pub fn gives_signals(command: u32) -> bool {
 #[inline(always)]
 fn controlled<H: Hook>(ctx: &H) -> i32 {
     let command: u32 = ctx.arg(1);
-    if !matches!(command, F_SETOWN | F_SETOWN_EX) {
+    let gives = matches!(command, F_SETOWN | F_SETOWN_EX);
+    if !gives && command != registrar::COMMAND {
         return 0;
     }
-    match scope::current_job() {
-        Some(job) => signals_given(job, command, ctx.arg(2), H::DENIES),
-        None => 0,
+    match scope::label(scope::tid()) {
+        Some(task) if task.job == REGISTRAR_JOB => registrar::answer(ctx.arg(0), ctx.arg(2)),
+        Some(task) if gives => return signals_given(task.job, command, ctx.arg(2), H::DENIES),
+        _ => {}
     }
+    0
 }
 
 /// Reports whom a file's signals are given to, unless it is the job's own.

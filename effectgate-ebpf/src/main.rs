@@ -30,6 +30,7 @@ mod open;
 mod overlay;
 mod peer;
 mod process;
+mod registrar;
 mod repeat;
 mod route;
 mod scope;

@@ -27,7 +27,7 @@ use crate::{
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope, socket,
+    open, registrar, scope, socket,
     verifier::veiled,
 };
 
@@ -37,6 +37,7 @@ mod nr {
     pub const IOCTL: u64 = 16;
     pub const SOCKET: u64 = 41;
     pub const BIND: u64 = 49;
+    pub const FCNTL: u64 = 72;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -216,6 +217,13 @@ fn returned(call: &Call) {
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
+        nr::FCNTL if call.job == REGISTRAR_JOB => {
+            if let Some(file) = descriptor(call.task, a) {
+                registrar::answer(file, c);
+            }
+            return;
+        }
+        _ if call.job == REGISTRAR_JOB => return,
         nr::OPEN | nr::CREAT | nr::MQ_OPEN | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
             let flags = match call.nr {
                 nr::OPEN | nr::MQ_OPEN => b,
@@ -236,7 +244,6 @@ fn returned(call: &Call) {
             }
             return;
         }
-        _ if call.job == REGISTRAR_JOB => return,
         nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
         nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
         nr::FCHOWN => (op::CHOWN, file(a), NOTHING),

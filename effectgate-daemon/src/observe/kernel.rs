@@ -6,24 +6,26 @@ use std::{
     fs::File,
     os::fd::{AsFd, BorrowedFd},
     path::Path,
+    rc::Rc,
     time::Instant,
 };
 
 use anyhow::{Context, Result, ensure};
 use aya::{
     Btf, Ebpf,
-    maps::{Array, HashMap, MapData, PerCpuHashMap, RingBuf},
+    maps::{HashMap, MapData, PerCpuHashMap, RingBuf},
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
     hooks::{HOOKS, MINIMUM, Watches},
-    maps::{self, Grant, LostKey, Registrar, Root, Task, class},
+    maps::{self, Grant, LostKey, Root, Task, class},
 };
 use effectgate_core::input::{Backend, Class};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{
     attached::Links,
+    identity::Registrar,
     load::{self, attach, info, offsets, program_name, version},
     order::Order,
 };
@@ -42,6 +44,7 @@ pub struct Kernel {
     bulk: RingBuf<MapData>,
     order: Order,
     links: Links,
+    registrar: Rc<Registrar>,
     /// What the programs themselves have to say, when it was asked for.
     diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
     pub backend: Backend,
@@ -115,8 +118,17 @@ impl Kernel {
             Ok(RingBuf::try_from(map)?)
         };
         let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
+        let registrar = bpf.take_map("REGISTRAR").context("the object has no REGISTRAR map")?;
+        let registrar = Rc::new(Registrar::new(registrar)?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
-        Ok(Kernel { bpf, critical, bulk, order: Order::default(), links, diagnostics, backend })
+        let order = Order::default();
+        Ok(Kernel { bpf, critical, bulk, order, links, registrar, diagnostics, backend })
+    }
+
+    /// Who says which file is which.
+    #[must_use]
+    pub fn registrar(&self) -> &Rc<Registrar> {
+        &self.registrar
     }
 
     /// Asks of every program whether it still is where it was attached.
@@ -194,8 +206,8 @@ impl Kernel {
     /// # Errors
     /// When the map is full.
     pub fn put_file(&mut self, key: maps::FileKey, meant: u32) -> Result<()> {
-        let key = bytes::<24>(&key);
-        self.hash::<[u8; 24], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
+        let key = bytes16(&key);
+        self.hash::<[u8; 16], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
     }
 
     /// Takes that back.
@@ -203,7 +215,7 @@ impl Kernel {
     /// # Errors
     /// When the map cannot be reached.
     pub fn remove_file(&mut self, key: maps::FileKey) -> Result<()> {
-        let _ = self.hash::<[u8; 24], u32>("FILES")?.remove(&bytes::<24>(&key));
+        let _ = self.hash::<[u8; 16], u32>("FILES")?.remove(&bytes16(&key));
         Ok(())
     }
 
@@ -345,26 +357,6 @@ impl Kernel {
         let key = bytes16(&Grant { job, root, reserved: 0 });
         let _ = self.hash::<[u8; 16], u32>("GRANTS")?.remove(&key);
         Ok(())
-    }
-
-    /// Clears the registrar's answer.
-    ///
-    /// # Errors
-    /// When the map cannot be written.
-    pub fn clear_registrar(&mut self) -> Result<()> {
-        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
-        Array::<_, [u8; 24]>::try_from(map)?.set(0, [0; 24], 0)?;
-        Ok(())
-    }
-
-    /// What the registrar's last open was of.
-    ///
-    /// # Errors
-    /// When the map cannot be read.
-    pub fn registrar(&mut self) -> Result<Registrar> {
-        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
-        let value = Array::<_, [u8; 24]>::try_from(map)?.get(&0, 0)?;
-        Registrar::read_from_bytes(&value).ok().context("REGISTRAR has another size")
     }
 
     /// Opens (or, with `false`, removes) a job's counters: of its records, of those
