@@ -213,6 +213,8 @@ pub mod task {
     /// It labelled itself: the system call that it is in, a write to
     /// `cgroup.procs`, began outside the job.
     pub const ENTERING: u64 = 2;
+    /// That it uses an io_uring has been reported.
+    pub const RING_REPORTED: u64 = 4;
 }
 
 /// The one value of `REGISTRAR`: how user space learns which file a descriptor

@@ -28,6 +28,7 @@ mod net;
 mod object;
 mod open;
 mod overlay;
+mod passed;
 mod peer;
 mod process;
 mod registrar;

@@ -83,6 +83,7 @@ mod nr {
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
+    pub const IO_URING_ENTER: u64 = 426;
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
     pub const FCHMODAT2: u64 = 452;
@@ -123,7 +124,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
             job: label.job,
         }
     };
-    if foreign(&call, label) {
+    if foreign(&call, label) || uses_ring(&call, label) {
         return 0;
     }
     returned(&call);
@@ -148,12 +149,28 @@ fn foreign(call: &Call, label: Task) -> bool {
     if !compat && !x32 {
         return false;
     }
-    if label.flags & task::COMPAT_REPORTED == 0 {
-        let seen = Task { job: label.job, flags: label.flags | task::COMPAT_REPORTED };
-        let _ = scope::TASKS.insert(scope::tid(), seen, 0);
+    if first(label, task::COMPAT_REPORTED) {
         guard(call.job, op::COMPAT_SYSCALL, call.nr as u32);
     }
     true
+}
+
+/// What an io_uring is told to do passes no system call, wherever the job has it
+/// from; that there is one is reported once a thread.
+#[inline(always)]
+fn uses_ring(call: &Call, label: Task) -> bool {
+    let uses = matches!(call.nr, nr::IO_URING_SETUP | nr::IO_URING_ENTER);
+    if uses && call.job != REGISTRAR_JOB && first(label, task::RING_REPORTED) {
+        guard(call.job, op::IO_URING, 0);
+    }
+    uses
+}
+
+/// Whether the thread did not have this flag, which it has now.
+#[inline(always)]
+fn first(label: Task, flag: u64) -> bool {
+    let seen = Task { job: label.job, flags: label.flags | flag };
+    label.flags & flag == 0 && scope::TASKS.insert(scope::tid(), seen, 0).is_ok()
 }
 
 #[inline(always)]
@@ -319,20 +336,18 @@ fn returned(call: &Call) {
             return;
         }
         nr::UNSHARE if a & CLONE_NEWNS == 0 => return,
-        nr::IO_URING_SETUP
-        | nr::UNSHARE
+        nr::UNSHARE
         | nr::SETNS
         | nr::CHROOT
         | nr::PIVOT_ROOT
         | nr::MOUNT
         | nr::UMOUNT2
         | nr::MOVE_MOUNT => {
-            let (op, value) = match call.nr {
-                nr::IO_URING_SETUP => (op::IO_URING, 0),
-                nr::MOUNT | nr::UMOUNT2 | nr::MOVE_MOUNT => (op::VIEW, 1),
-                _ => (op::VIEW, 0),
+            let value = match call.nr {
+                nr::MOUNT | nr::UMOUNT2 | nr::MOVE_MOUNT => 1,
+                _ => 0,
             };
-            return guard(call.job, veiled(u64::from(op)) as u16, veiled(value) as u32);
+            return guard(call.job, op::VIEW, veiled(value) as u32);
         }
         _ => return,
     };

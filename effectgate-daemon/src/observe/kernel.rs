@@ -456,7 +456,7 @@ fn bytes<const N: usize>(value: &(impl IntoBytes + zerocopy::Immutable)) -> [u8;
 /// laid out is what this one did.
 #[cfg(all(test, kernel_object))]
 mod tests {
-    use effectgate_common::wire::LAYOUTS;
+    use effectgate_common::{hooks::Hook, wire::LAYOUTS};
     use object::{Object, ObjectSection};
 
     use super::*;
@@ -480,10 +480,12 @@ mod tests {
     fn the_object_has_every_program_of_the_table_and_no_other() {
         let file = object::File::parse(OBJECT).expect("the object is ELF");
         let object = programs(&file);
-        let newest = (u8::MAX, u8::MAX);
         let attached = |of: Backend| {
-            let rows = HOOKS.iter().filter(move |hook| hook.attached(watches(of), newest));
-            rows.map(move |hook| program_name(hook, of).into_owned())
+            let on = move |hook: &&Hook| {
+                let attached = |kernel| hook.attached(watches(of), kernel);
+                [MINIMUM, (u8::MAX, u8::MAX)].into_iter().any(attached)
+            };
+            HOOKS.iter().filter(on).map(move |hook| program_name(hook, of).into_owned())
         };
         let table: std::collections::BTreeSet<_> =
             Backend::ALL.iter().flat_map(|backend| attached(*backend)).collect();
