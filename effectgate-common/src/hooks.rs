@@ -75,6 +75,8 @@ pub struct Hook {
     pub serves: Serves,
     /// First kernel that has it; older ones attach without it.
     pub since: (u8, u8),
+    /// First kernel on which another row does better.
+    pub until: Option<(u8, u8)>,
     /// What it contributes, for the document of hooks.
     pub doc: &'static str,
 }
@@ -87,7 +89,12 @@ const fn row(
     since: (u8, u8),
     doc: &'static str,
 ) -> Hook {
-    Hook { program, attach, on, serves, since, doc }
+    Hook { program, attach, on, serves, since, until: None, doc }
+}
+
+/// A row for kernels before the one on which another row does better.
+const fn before(until: (u8, u8), row: Hook) -> Hook {
+    Hook { until: Some(until), ..row }
 }
 
 #[rustfmt::skip]
@@ -118,6 +125,7 @@ pub const HOOKS: &[Hook] = &[
 
     row("socket_sent", T("sock_send_length"), On::TracePoint, Serves::Net, (6, 3), "data sent through a socket that was made outside the job"),
     row("socket_received", T("sock_recv_length"), On::TracePoint, Serves::Net, (6, 3), "data received through a socket that was made outside the job"),
+    before((6, 3), row("syscall_passed", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "data sent or received through a socket that was made outside the job")),
     row("syscall_socket", T("sys_exit"), On::TracePoint, Serves::Net, (5, 5), "Unix sockets, by what a connection left behind or by system-call arguments; sockets that listen without having been bound; network namespaces that the job makes"),
     row("syscall_guard", T("sys_exit"), On::TracePoint, Serves::Guard, (5, 5), "what is not the job's own, from system-call arguments: the machine, mounts, other processes' memory and settings, System V objects"),
     row("signal_sent", T("signal_generate"), On::TracePoint, Serves::Guard, (5, 5), "a signal to a process that is not the job's"),
@@ -247,6 +255,14 @@ impl Hook {
             On::Lsm => matches!(backend, Watches::Lsm),
             On::TracePoint => matches!(backend, Watches::TracePoint),
         };
-        backend && (kernel.0 > self.since.0 || kernel.0 == self.since.0 && kernel.1 >= self.since.1)
+        let outdated = match self.until {
+            Some(until) => !is_before(kernel, until),
+            None => false,
+        };
+        backend && !is_before(kernel, self.since) && !outdated
     }
+}
+
+const fn is_before(kernel: (u8, u8), other: (u8, u8)) -> bool {
+    kernel.0 < other.0 || kernel.0 == other.0 && kernel.1 < other.1
 }

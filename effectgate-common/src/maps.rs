@@ -8,8 +8,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// of a record there, one preempting the other.
 pub const SLOTS_PER_CPU: u32 = 4;
 
-/// The job number under which the daemon's own registrar thread is labelled:
-/// it opens a directory to learn its inode pointer (see [`Registrar`]).
+/// The job number under which the daemon's own registrar thread is labelled: it
+/// asks which file a descriptor leads to (see [`Registrar`]).
 pub const REGISTRAR_JOB: u64 = u64::MAX;
 
 /// The job number of the canaries' effects, which prove that hooks fire: all of
@@ -94,16 +94,18 @@ pub struct Grant {
 }
 
 /// Key of `FILES`, a file that means something to a job beside where it lies.
+///
+/// The daemon holds every one of them open as long as it is here: so its inode
+/// stays in memory, and neither the pointer nor the inode's number can become
+/// another file's, not even when the file is deleted.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct FileKey {
     pub job: u64,
-    pub ino: u64,
-    /// `super_block::s_dev`
-    pub dev: u32,
-    pub reserved: u32,
+    /// The inode pointer.
+    pub inode: u64,
 }
 
 /// Value of `FILES`.
@@ -237,17 +239,23 @@ pub mod task {
     /// It labelled itself: the system call that it is in, a write to
     /// `cgroup.procs`, began outside the job.
     pub const ENTERING: u64 = 2;
+    /// That it uses an io_uring has been reported.
+    pub const RING_REPORTED: u64 = 4;
 }
 
-/// The one value of `REGISTRAR`: how user space learns the inode pointer of a
-/// directory that it holds open. The daemon zeroes it, opens the directory
-/// from a thread labelled [`REGISTRAR_JOB`], and reads the answer.
+/// The one value of `REGISTRAR`: how user space learns which file a descriptor
+/// leads to. It calls `fcntl` on it, with a number that was not used before as
+/// the argument, from a thread labelled [`REGISTRAR_JOB`], and reads the answer.
+/// That works for whatever can be held open, sockets and terminals too, and does
+/// nothing to it.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Registrar {
-    /// The inode pointer; 0 while no open was seen.
+    /// The argument of the call that is answered.
+    pub asked: u64,
+    /// The inode pointer.
     pub inode: u64,
     /// `inode::i_ino`
     pub ino: u64,
@@ -258,7 +266,7 @@ pub struct Registrar {
 
 const _: () = {
     assert!(size_of::<Job>() == 8);
-    assert!(size_of::<FileKey>() == 24);
+    assert!(size_of::<FileKey>() == 16);
     assert!(size_of::<Terminal>() == 16);
     assert!(size_of::<Host>() == 32);
     assert!(size_of::<Seen>() == 48);
@@ -268,5 +276,5 @@ const _: () = {
     assert!(size_of::<Grant>() == 16);
     assert!(size_of::<LostKey>() == 16);
     assert!(size_of::<Task>() == 16);
-    assert!(size_of::<Registrar>() == 24);
+    assert!(size_of::<Registrar>() == 32);
 };

@@ -255,6 +255,10 @@ pub mod obj {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct FileObject {
+    /// The inode pointer, which tells it from every other file that there is at
+    /// the time: device and number do not, on btrfs and overlays. 0 for a name
+    /// that does not exist yet.
+    pub inode: u64,
     /// `inode::i_ino`; 0 for a name that does not exist yet.
     pub ino: u64,
     /// `super_block::s_magic` (`linux/magic.h`).
@@ -446,13 +450,13 @@ macro_rules! layouts {
 layouts! {
     Span = 8 { offset = 0, len = 4 }
     Header = 72 { ts = 0, job = 8, seq = 16, pid = 24, tid = 28, uid = 32, gid = 36, kind = 40, op = 42, len = 44, decision = 48, reserved = 52, comm = 56 }
-    FileObject = 56 { ino = 0, magic = 8, dev = 16, rdev = 20, mode = 24, nlink = 28, root = 32, flags = 36, path = 40, name = 48 }
-    FileBody = 120 { object = 0, other = 56, f_mode = 112, f_flags = 116 }
+    FileObject = 64 { inode = 0, ino = 8, magic = 16, dev = 24, rdev = 28, mode = 32, nlink = 36, root = 40, flags = 44, path = 48, name = 56 }
+    FileBody = 136 { object = 0, other = 64, f_mode = 128, f_flags = 132 }
     ForkBody = 16 { start = 0, pid = 8, ppid = 12 }
-    ExecBody = 88 { file = 0, start = 56, argv_len = 64, envp_len = 68, filename = 72, ppid = 80, reserved = 84 }
+    ExecBody = 96 { file = 0, start = 64, argv_len = 72, envp_len = 76, filename = 80, ppid = 88, reserved = 92 }
     ExitBody = 8 { code = 0, reserved = 4 }
     ArgsBody = 16 { offset = 0, total = 4, bytes = 8 }
     NetBody = 40 { addr = 0, family = 16, protocol = 20, port = 24, sock_type = 28, own = 32, namespace = 36 }
-    UnixBody = 72 { file = 0, name = 56, own = 64, sock_type = 68 }
-    GuardBody = 96 { file = 0, start = 56, pid = 64, ppid = 68, value = 72, detail = 76, comm = 80 }
+    UnixBody = 80 { file = 0, name = 64, own = 72, sock_type = 76 }
+    GuardBody = 104 { file = 0, start = 64, pid = 72, ppid = 76, value = 80, detail = 84, comm = 88 }
 }

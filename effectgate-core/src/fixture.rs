@@ -75,6 +75,7 @@ pub(crate) fn started() -> Started {
         streams: vec![Stream {
             dev: Device { major: 8, minor: 1 },
             ino: 77,
+            twin: 0,
             read: false,
             write: true,
         }],

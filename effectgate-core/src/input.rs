@@ -283,6 +283,8 @@ pub struct FileObject {
     pub root: RootMatch,
     pub dev: Device,
     pub ino: u64,
+    /// See [`FileId::twin`].
+    pub twin: u32,
     /// `inode::i_mode`; 0 when unknown.
     pub mode: u32,
     pub rdev: Device,
@@ -294,6 +296,25 @@ pub struct FileObject {
     /// On a `/proc`, in the directory of the process that acts, or of another one
     /// of its job.
     pub own_proc: bool,
+}
+
+/// Which file it is, to tell it from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    pub dev: Device,
+    /// 0: it is known by nothing but its path.
+    pub ino: u64,
+    /// Device and inode number do not tell files of several btrfs subvolumes, or
+    /// of several layers of an overlay, from each other. The files of a job that
+    /// have the same are counted, those that are listed first: 0 for the only one.
+    pub twin: u32,
+}
+
+impl FileObject {
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        FileId { dev: self.dev, ino: self.ino, twin: self.twin }
+    }
 }
 
 /// Where the walk from the object towards the file system's root ended.

@@ -137,7 +137,7 @@ fn devices_streams_and_files_without_a_name() {
 
     let dev = Device { major: 8, minor: 1 };
     let mut started = manifest_started();
-    started.streams.push(Stream { dev, ino: 78, read: true, write: false });
+    started.streams.push(Stream { dev, ino: 78, twin: 0, read: true, write: false });
     let tables = Tables::new(started);
     for (op, ino, want) in [
         (FileOp::OpenRead, 78, (INSIDE, "stream", None)),

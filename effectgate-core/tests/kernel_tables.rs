@@ -22,8 +22,9 @@ const PID: u32 = 42;
 #[test]
 fn a_manifest_compiled() {
     let mut started = manifest_started();
-    started.sockets = vec![Found { entry: 0, path: b"/run/bus".to_vec(), dev: DISK, ino: 50 }];
-    started.streams.push(Stream { dev: DISK, ino: 78, read: true, write: false });
+    started.sockets =
+        vec![Found { entry: 0, path: b"/run/bus".to_vec(), dev: DISK, ino: 50, twin: 0 }];
+    started.streams.push(Stream { dev: DISK, ino: 78, twin: 0, read: true, write: false });
     started.hosts = vec![vec!["192.0.2.1".parse().unwrap()]];
     let id = |path: &str| match root_at(&started, path) {
         RootMatch::Below(id) => id,
@@ -45,7 +46,8 @@ fn a_manifest_compiled() {
     ];
     assert_eq!(ids.map(grant), all);
     assert_eq!(grant(9999), (true, true, false, true), "TMPDIR");
-    let file = |ino, known: KnownFile| KnownFile { dev: DISK, ino, ..known };
+    let file =
+        |ino, known: KnownFile| KnownFile { id: FileId { dev: DISK, ino, twin: 0 }, ..known };
     let runs = KnownFile { stream_read: true, program: true, ..KnownFile::default() };
     let told = KnownFile { arguments: true, ..runs };
     let all = [
@@ -73,7 +75,7 @@ fn what_can_never_run_is_no_program() {
         let mut policy = manifest();
         edit(&mut policy);
         let files = Tables::new(under(policy)).for_kernel().files;
-        let bash = files.iter().find(|file| file.ino == 1001).unwrap();
+        let bash = files.iter().find(|file| file.id.ino == 1001).unwrap();
         assert_eq!((bash.program, bash.arguments), want);
         assert!(bash.stream_read, "reading it is another question");
     }
@@ -107,8 +109,9 @@ fn any_started() -> impl Strategy<Value = Started> {
         // It can be anywhere, and paths of it below a root are not the kernel's matter.
         started.own.clear();
         started.hosts = vec![vec!["192.0.2.1".parse().unwrap()]];
-        started.sockets = vec![Found { entry: 0, path: b"/run/bus".to_vec(), dev: DISK, ino: 50 }];
-        started.streams.push(Stream { dev: DISK, ino: 78, read: true, write: false });
+        started.sockets =
+            vec![Found { entry: 0, path: b"/run/bus".to_vec(), dev: DISK, ino: 50, twin: 0 }];
+        started.streams.push(Stream { dev: DISK, ino: 78, twin: 0, read: true, write: false });
         // What the kernel makes up is held like any other root.
         let cpuinfo = started.policy.roots.entries.iter().position(judge::is_kernel_file);
         let (path, rights) = (b"/proc/cpuinfo".to_vec(), Rights::READ);
@@ -119,6 +122,7 @@ fn any_started() -> impl Strategy<Value = Started> {
             path: b"/usr/bin/npm".to_vec(),
             dev: DISK,
             ino: 1003,
+            twin: 0,
         });
         if !reads {
             started.policy.roots.reads = None;

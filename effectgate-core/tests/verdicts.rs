@@ -284,7 +284,7 @@ fn what_was_denied_is_not_what_acts() {
     let inputs = vec![exec(42, 5, "/bin/sh"), denied, outside(), env(&["HOME"])];
     let (lines, verdict) = job(started(), inputs);
     let programs = verdict.violations.iter().map(|violation| violation.program.as_deref());
-    let last = programs.last().flatten();
+    let last = programs.into_iter().next_back().flatten();
     assert_eq!(last, Some("/bin/sh"), "{:?}", verdict.violations);
     let held = lines.iter().map(json).find(|record| record["class"] == "env").expect("keys");
     assert_eq!(held["action"], "inherit", "{held}");

@@ -14,10 +14,9 @@ use effectgate_common::{
 
 use crate::{
     kernel::{
-        OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_SB, OFF_INODE_INO, OFF_INODE_MODE,
-        OFF_INODE_NLINK, OFF_INODE_RDEV, OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS,
-        OFF_SB_DEV, OFF_SB_MAGIC, OFF_TASK_PID, OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset,
-        peek, peek_ptr,
+        OFF_DENTRY_INODE, OFF_DENTRY_NAME, OFF_DENTRY_SB, OFF_INODE_MODE, OFF_INODE_NLINK,
+        OFF_INODE_RDEV, OFF_PID_TASKS, OFF_PROC_INODE_PID, OFF_PROC_INODE_VFS, OFF_SB_MAGIC,
+        OFF_TASK_PID, OFF_TASK_PID_LINKS, OFF_TASK_TGID, Ptr, offset, peek, peek_ptr,
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
@@ -82,8 +81,8 @@ pub const ANOTHERS: Node = u64::MAX;
 #[derive(Clone, Copy)]
 struct Object {
     job: u64,
-    ino: u64,
-    dev: u32,
+    /// Its pointer; 0 for one that does not exist yet.
+    inode: u64,
     mode: u32,
     rdev: u32,
     nlink: u32,
@@ -116,8 +115,7 @@ fn judge_file(job: u64, mnt: Ptr, dentry: Ptr, op: u16, node: Node) -> u64 {
     }
     let object = Object {
         job,
-        ino: peek(inode, &OFF_INODE_INO),
-        dev: peek(sb, &OFF_SB_DEV),
+        inode: inode as u64,
         mode: if exists { mode } else { (node >> 32) as u32 },
         rdev: if exists { rdev } else { node as u32 },
         nlink: peek(inode, &OFF_INODE_NLINK),
@@ -260,10 +258,7 @@ pub fn program(job: u64, path: Path) -> Found {
 
 #[inline(never)]
 fn judge_program(job: u64, dentry: Ptr) -> u64 {
-    let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
-    let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key =
-        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    let key = FileKey { job, inode: peek(dentry, &OFF_DENTRY_INODE) };
     let root = walk::root(dentry, job);
     let flags = if root.known { 0 } else { obj::UNKNOWN };
     let asks = asks(job);
@@ -287,8 +282,7 @@ fn judge_program(job: u64, dentry: Ptr) -> u64 {
 
 #[inline(always)]
 fn meant(object: &Object) -> u32 {
-    let key = FileKey { job: object.job, ino: object.ino, dev: object.dev, reserved: 0 };
-    file_meant(&key)
+    file_meant(&FileKey { job: object.job, inode: object.inode })
 }
 
 #[inline(always)]
@@ -306,7 +300,7 @@ const READ_DEVICES: u32 = WRITE_DEVICES | 1 << 8 | 1 << 9;
 /// nothing, its own terminal.
 #[inline(always)]
 fn stands_for_nothing(object: &Object, stream: u32, devices: u32) -> bool {
-    if object.ino != 0 && meant(object) & stream != 0 {
+    if meant(object) & stream != 0 {
         return true;
     }
     if object.mode & TYPE_MASK != CHARACTER_DEVICE {
@@ -407,10 +401,7 @@ pub fn cuts_off(job: u64) -> bool {
 /// Whether a Unix socket's file is listed.
 #[inline(always)]
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
-    let inode = peek_ptr(dentry, &OFF_DENTRY_INODE);
-    let sb = peek_ptr(dentry, &OFF_DENTRY_SB);
-    let key =
-        FileKey { job, ino: peek(inode, &OFF_INODE_INO), dev: peek(sb, &OFF_SB_DEV), reserved: 0 };
+    let key = FileKey { job, inode: peek(dentry, &OFF_DENTRY_INODE) };
     match () {
         () if asks(job) == asks::NOT_JUDGED => decision::NONE,
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,

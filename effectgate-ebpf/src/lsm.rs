@@ -72,10 +72,10 @@ hooks! {
 #[inline(always)]
 fn opened<H: Hook>(ctx: &H) -> i32 {
     let file: Ptr = ctx.arg(0);
-    let Some(task) = scope::label(scope::tid()) else { return 0 };
+    let Some(job) = scope::current_job() else { return 0 };
     // Cleared from the file once it is open.
     let flags: u32 = read(file, &OFF_FILE_FLAGS).unwrap_or(0);
-    open::opened(file, task.job, flags, H::DENIES)
+    open::opened(file, job, flags, H::DENIES)
 }
 
 /// `path_*` hooks leave a note: of the directory's mount and the entry.

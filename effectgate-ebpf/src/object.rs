@@ -83,6 +83,7 @@ pub fn describe(record: Record, place: Place, path: Path, name: Name, found: Fou
     }
     // A name that does not exist yet has no inode.
     if let Some(inode) = follow(path.dentry, &OFF_DENTRY_INODE) {
+        record.put(place.at + offset_of!(FileObject, inode), inode as u64);
         field::<u64>(record, place.at + offset_of!(FileObject, ino), inode, &OFF_INODE_INO);
         // The upper half of the field stays zero.
         field::<u16>(record, place.at + offset_of!(FileObject, mode), inode, &OFF_INODE_MODE);

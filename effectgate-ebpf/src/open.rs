@@ -3,7 +3,7 @@
 use core::mem::offset_of;
 
 use effectgate_common::{
-    maps::{REGISTRAR_JOB, Registrar, Seen, class},
+    maps::{Seen, class},
     wire::{FileBody, decision, op},
 };
 
@@ -13,10 +13,9 @@ use crate::{
     kernel::{
         OFF_DENTRY_INODE, OFF_DENTRY_NAME_HASH, OFF_DENTRY_SB, OFF_FILE_FLAGS, OFF_FILE_INODE,
         OFF_FILE_MODE, OFF_FILE_PATH_DENTRY, OFF_FILE_PATH_MNT, OFF_INODE_INO, OFF_MM_EXE_FILE,
-        OFF_SB_DEV, OFF_SB_MAGIC, OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
+        OFF_SB_DEV, OFF_TASK_MM, Ptr, follow, peek, peek_ptr, read,
     },
     object::{self, Path, Place},
-    overlay::{self, OVERLAYFS},
     scope,
     verifier::veiled,
 };
@@ -40,19 +39,14 @@ pub fn path_of(file: Ptr) -> Option<Path> {
     })
 }
 
-/// Judges and records an open by a labelled task; answers the registrar. `flags`
-/// are those that were asked for: a file opened for reading can be emptied by
-/// it. Returns what a hook that `denies` is to answer.
+/// Judges and records an open by a job's task. `flags` are those that were asked
+/// for: a file opened for reading can be emptied by it. Returns what a hook that `denies` is to answer.
 #[inline(always)]
 pub fn opened(file: Ptr, job: u64, flags: u32, denies: bool) -> i32 {
     let (Some(path), Some(mode)) = (path_of(file), read::<u32>(file, &OFF_FILE_MODE)) else {
         return descriptor::unreadable(job, denies);
     };
     if mode & FMODE_PATH != 0 || descriptor::is_layers(file) {
-        return 0;
-    }
-    if job == REGISTRAR_JOB {
-        register(file);
         return 0;
     }
     let op = if mode & FMODE_CREATED != 0 { op::CREATE } else { direction(mode, flags) };
@@ -132,30 +126,4 @@ pub fn key(job: u64, op: u16, path: Path) -> Seen {
 pub fn program() -> u64 {
     let exe = peek_ptr(peek_ptr(scope::task(), &OFF_TASK_MM), &OFF_MM_EXE_FILE);
     peek(exe, &OFF_FILE_INODE)
-}
-
-#[inline(always)]
-fn register(file: Ptr) {
-    let (Some(answer), Some(inode)) =
-        (scope::REGISTRAR.get_ptr_mut(0), follow(file, &OFF_FILE_INODE))
-    else {
-        return;
-    };
-    let sb = peek_ptr(peek_ptr(file, &OFF_FILE_PATH_DENTRY), &OFF_DENTRY_SB);
-    if peek::<u64>(sb, &OFF_SB_MAGIC) == OVERLAYFS {
-        overlay::meet(sb);
-    }
-    // SAFETY: one writer, the registrar thread; it reads after the open.
-    unsafe {
-        // A directory of an overlay is opened on its layer as well.
-        if (*answer).inode != 0 {
-            return;
-        }
-        *answer = Registrar {
-            inode: inode as u64,
-            ino: read(inode, &OFF_INODE_INO).unwrap_or(0),
-            dev: peek(sb, &OFF_SB_DEV),
-            reserved: 0,
-        };
-    }
 }

@@ -5,9 +5,9 @@ use aya_ebpf::{
     bindings::BPF_NOEXIST,
     helpers::{bpf_get_current_pid_tgid, generated::bpf_get_current_task_btf},
     macros::map,
-    maps::{Array, HashMap},
+    maps::HashMap,
 };
-use effectgate_common::maps::{Job, REGISTRAR_JOB, Registrar, Task, task};
+use effectgate_common::maps::{Job, REGISTRAR_JOB, Task, task};
 
 use crate::kernel::Ptr;
 
@@ -22,10 +22,6 @@ pub static CGROUPS: HashMap<u64, u64> = HashMap::with_max_entries(4096, 0);
 /// What holds for all of a job, from its launch on.
 #[map]
 pub static JOBS: HashMap<u64, Job> = HashMap::with_max_entries(4096, 0);
-
-/// See [`Registrar`].
-#[map]
-pub static REGISTRAR: Array<Registrar> = Array::with_max_entries(1, 0);
 
 /// Thread id of the current task, initial namespace.
 #[inline(always)]

@@ -67,32 +67,29 @@ hooks! {
 /// `sock_send_length(sk, ret, flags)`
 #[btf_tracepoint(function = "sock_send_length")]
 pub fn socket_sent(ctx: BtfTracePointContext) -> i32 {
-    let done: i32 = ctx.arg(1);
-    if done >= 0
-        && tells_of_devices(ctx.arg(0))
-        && let Some(job) = scope::current_job()
-    {
-        reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), false);
-        return 0;
+    if let Some((job, sk)) = passed(&ctx) {
+        through(job, sk, false);
     }
-    passed(&ctx)
+    0
 }
 
 /// `sock_recv_length(sk, ret, flags)`
 #[btf_tracepoint(function = "sock_recv_length")]
 pub fn socket_received(ctx: BtfTracePointContext) -> i32 {
-    passed(&ctx)
-}
-
-#[inline(always)]
-fn passed(ctx: &BtfTracePointContext) -> i32 {
-    let done: i32 = ctx.arg(1);
-    if done >= 0
-        && let Some(job) = scope::current_job()
-    {
-        foreign(job, ctx.arg(0), false);
+    if let Some((job, sk)) = passed(&ctx) {
+        foreign(job, sk, false);
     }
     0
+}
+
+/// A job's socket that data passed.
+#[inline(always)]
+fn passed(ctx: &BtfTracePointContext) -> Option<(u64, Ptr)> {
+    let done: i32 = ctx.arg(1);
+    if done < 0 {
+        return None;
+    }
+    Some((scope::current_job()?, ctx.arg(0)))
 }
 
 /// `socket_create(family, type, protocol, kern)`
@@ -135,13 +132,19 @@ pub fn bound(sk: Ptr, port: u32) {
 fn sent<H: Hook>(ctx: &H) -> i32 {
     let Some(job) = scope::current_job() else { return 0 };
     let sk = peek_ptr(ctx.arg(0), &OFF_SOCKET_SOCK);
-    if tells_of_devices(sk) {
-        return reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), H::DENIES);
-    }
-    match foreign(job, sk, H::DENIES) {
+    match through(job, sk, H::DENIES) {
         0 if route::has_route(ctx.arg(1)) => unseen(job, sk, H::DENIES),
         answer => answer,
     }
+}
+
+/// Data is sent through a socket: news of devices, or by somebody else's.
+#[inline(always)]
+pub fn through(job: u64, sk: Ptr, denies: bool) -> i32 {
+    if tells_of_devices(sk) {
+        return reached(job, Reach::out(reach::MACHINE, NETLINK_KOBJECT_UEVENT), denies);
+    }
+    foreign(job, sk, denies)
 }
 
 /// Whether what is sent there is for those who listen to the kernel's news of

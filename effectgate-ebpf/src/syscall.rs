@@ -27,7 +27,7 @@ use crate::{
         follow, read,
     },
     object::{self, Name, Path, Place},
-    open, scope, socket,
+    open, registrar, scope, socket,
     verifier::veiled,
 };
 
@@ -37,6 +37,7 @@ mod nr {
     pub const IOCTL: u64 = 16;
     pub const SOCKET: u64 = 41;
     pub const BIND: u64 = 49;
+    pub const FCNTL: u64 = 72;
     pub const TRUNCATE: u64 = 76;
     pub const FTRUNCATE: u64 = 77;
     pub const RENAME: u64 = 82;
@@ -82,6 +83,7 @@ mod nr {
     pub const SETNS: u64 = 308;
     pub const RENAMEAT2: u64 = 316;
     pub const IO_URING_SETUP: u64 = 425;
+    pub const IO_URING_ENTER: u64 = 426;
     pub const MOVE_MOUNT: u64 = 429;
     pub const OPENAT2: u64 = 437;
     pub const FCHMODAT2: u64 = 452;
@@ -122,7 +124,7 @@ pub fn syscall_exit(ctx: BtfTracePointContext) -> i32 {
             job: label.job,
         }
     };
-    if foreign(&call, label) {
+    if foreign(&call, label) || uses_ring(&call, label) {
         return 0;
     }
     returned(&call);
@@ -147,12 +149,28 @@ fn foreign(call: &Call, label: Task) -> bool {
     if !compat && !x32 {
         return false;
     }
-    if label.flags & task::COMPAT_REPORTED == 0 {
-        let seen = Task { job: label.job, flags: label.flags | task::COMPAT_REPORTED };
-        let _ = scope::TASKS.insert(scope::tid(), seen, 0);
+    if first(label, task::COMPAT_REPORTED) {
         guard(call.job, op::COMPAT_SYSCALL, call.nr as u32);
     }
     true
+}
+
+/// What an io_uring is told to do passes no system call, wherever the job has it
+/// from; that there is one is reported once a thread.
+#[inline(always)]
+fn uses_ring(call: &Call, label: Task) -> bool {
+    let uses = matches!(call.nr, nr::IO_URING_SETUP | nr::IO_URING_ENTER);
+    if uses && call.job != REGISTRAR_JOB && first(label, task::RING_REPORTED) {
+        guard(call.job, op::IO_URING, 0);
+    }
+    uses
+}
+
+/// Whether the thread did not have this flag, which it has now.
+#[inline(always)]
+fn first(label: Task, flag: u64) -> bool {
+    let seen = Task { job: label.job, flags: label.flags | flag };
+    label.flags & flag == 0 && scope::TASKS.insert(scope::tid(), seen, 0).is_ok()
 }
 
 #[inline(always)]
@@ -216,6 +234,13 @@ fn returned(call: &Call) {
     let cwd = u64::from(AT_FDCWD as u32);
     let mut flags = 0;
     let (op, object, other) = match call.nr {
+        nr::FCNTL if call.job == REGISTRAR_JOB => {
+            if let Some(file) = descriptor(call.task, a) {
+                registrar::answer(file, c);
+            }
+            return;
+        }
+        _ if call.job == REGISTRAR_JOB => return,
         nr::OPEN | nr::CREAT | nr::MQ_OPEN | nr::OPENAT | nr::OPENAT2 | nr::OPEN_BY_HANDLE_AT => {
             let flags = match call.nr {
                 nr::OPEN | nr::MQ_OPEN => b,
@@ -236,7 +261,6 @@ fn returned(call: &Call) {
             }
             return;
         }
-        _ if call.job == REGISTRAR_JOB => return,
         nr::FTRUNCATE => (op::TRUNCATE, file(a), NOTHING),
         nr::FCHMOD => (op::CHMOD, file(a), NOTHING),
         nr::FCHOWN => (op::CHOWN, file(a), NOTHING),
@@ -312,20 +336,18 @@ fn returned(call: &Call) {
             return;
         }
         nr::UNSHARE if a & CLONE_NEWNS == 0 => return,
-        nr::IO_URING_SETUP
-        | nr::UNSHARE
+        nr::UNSHARE
         | nr::SETNS
         | nr::CHROOT
         | nr::PIVOT_ROOT
         | nr::MOUNT
         | nr::UMOUNT2
         | nr::MOVE_MOUNT => {
-            let (op, value) = match call.nr {
-                nr::IO_URING_SETUP => (op::IO_URING, 0),
-                nr::MOUNT | nr::UMOUNT2 | nr::MOVE_MOUNT => (op::VIEW, 1),
-                _ => (op::VIEW, 0),
+            let value = match call.nr {
+                nr::MOUNT | nr::UMOUNT2 | nr::MOVE_MOUNT => 1,
+                _ => 0,
             };
-            return guard(call.job, veiled(u64::from(op)) as u16, veiled(value) as u32);
+            return guard(call.job, op::VIEW, veiled(value) as u32);
         }
         _ => return,
     };

@@ -3,7 +3,7 @@
 //! of this machine, by looking only.
 #![no_main]
 
-use effectgate_daemon::observe::{attribute::Attributor, decode::decode};
+use effectgate_daemon::observe::{attribute::Attributor, decode::decode, identity::Listed};
 use libfuzzer_sys::fuzz_target;
 
 /// Where a record says how long it is (`wire::Header::len`).
@@ -13,7 +13,7 @@ const JOBS: std::ops::Range<u64> = 0..4;
 fuzz_target!(|records: Vec<Vec<u8>>| {
     let mut attributor = Attributor::new(0);
     let mut events = Vec::new();
-    JOBS.for_each(|job| attributor.start(job, Vec::new(), Vec::new()));
+    JOBS.for_each(|job| attributor.start(job, Listed::default(), Vec::new(), Vec::new()));
     for mut bytes in records {
         if let Ok(record) = decode(&bytes) {
             attributor.take(&record, &mut events);

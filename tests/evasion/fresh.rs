@@ -15,6 +15,6 @@ crate::rows! {
     0 vhangup "hang-up" => "guard/reached capability" { harm: Done, tracepoint: NotPass };
     0 soft_offline "take-page-away" => "guard/reached machine" { harm: Done, tracepoint: NotPass };
     0 join_multicast_group "join-group" => "guard/socket" { harm: Done, tracepoint: NotPass };
-    0 fake_uevent "tell-device-manager" => "guard/reached machine" { harm: Done, tracepoint: NotPass };
+    0 fake_uevent "tell-device-manager" => "guard/reached machine" { harm: Done };
     20 core_dump_outside "chdir {outside} , allow-core , kill-self 6" => "file/create core | file/open_write core" { tracepoint: NotPass };
 }

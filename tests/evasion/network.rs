@@ -19,7 +19,7 @@ crate::rows! {
     0 unix_pair "unix-pair" => "" { harm: None, lsm: Pass, tracepoint: Pass };
     0 unix_bind "unix-bind {outside}/new" => "file/create {outside}/new";
     0 alg "alg-bind" => "" { harm: None, lsm: Pass, tracepoint: Pass };
-    0 send_to_a_handed_connection "send-fd {connection}" => "guard/reached socket | net/send {tcp}" { tracepoint: NotPass };
+    0 send_to_a_handed_connection "send-fd {connection}" => "guard/reached socket | net/send {tcp}";
 
     1 io_uring_connect "io-uring-connect {tcp}" => "net/connect {tcp}";
     1 io_uring_socket_and_connect "io-uring-socket-connect {tcp}" => "net/connect {tcp}";

@@ -32,7 +32,7 @@ crate::rows! {
     17 taken_from_a_process "write-taken {victim} {victim-fd}" => "guard/reached ptrace | file/write {outside}/other" { tracepoint: NotPass };
     17 opened_by_the_name_of_anothers "take-descriptor-by-name {victim} {victim-fd}" => "file/open_write {outside}/other";
     17 file_handed_at_the_start "write-fd {handed}" => "file/write {outside}/file" { tracepoint: NotPass };
-    17 connection_handed_at_the_start "send-fd {connection}" => "guard/reached socket | net/send {tcp}" { tracepoint: NotPass };
+    17 connection_handed_at_the_start "send-fd {connection}" => "guard/reached socket | net/send {tcp}";
     17 handed_file_in_a_child "fork-then write-fd {handed}" => "file/write {outside}/file" { tracepoint: NotPass };
 
     18 moves_to_another_cgroup "join-cgroup {cgroup} , write-file {outside}/file" => "guard/escaped | file/open_write {cgroup} | file/open_write {outside}/file";

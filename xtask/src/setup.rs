@@ -50,6 +50,7 @@ const fn tool(needs: &'static [Need], program: &'static str, package: &'static s
 const TOOLS: &[Tool] = &[
     tool(BUILD, "cc", "build-essential"),
     tool(BUILD, "c++", "build-essential"),
+    tool(TEST, "/bin/btrfs", "btrfs-progs"),
     tool(TEST, "curl", "curl"),
     tool(TEST, "npm", "npm"),
     tool(TEST, "openssl", "openssl"),

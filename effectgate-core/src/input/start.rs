@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Backend, Bytes, Coverage, Coverages, Device, JobId, Known, Mode, UnixNanos};
+use super::{Backend, Bytes, Coverage, Coverages, Device, FileId, JobId, Known, Mode, UnixNanos};
 use crate::policy::{Policy, Rights};
 
 /// How a job begins.
@@ -90,6 +90,14 @@ pub struct Found {
     /// As the kernel knows them, like those of a [`FileObject`](super::FileObject).
     pub dev: Device,
     pub ino: u64,
+    pub twin: u32,
+}
+
+impl Found {
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        FileId { dev: self.dev, ino: self.ino, twin: self.twin }
+    }
 }
 
 /// A file that has names on both sides of the job's roots.
@@ -99,6 +107,14 @@ pub struct Linked {
     pub path: Bytes,
     pub dev: Device,
     pub ino: u64,
+    pub twin: u32,
+}
+
+impl Linked {
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        FileId { dev: self.dev, ino: self.ino, twin: self.twin }
+    }
 }
 
 /// A file that the job was handed as a standard stream.
@@ -106,8 +122,16 @@ pub struct Linked {
 pub struct Stream {
     pub dev: Device,
     pub ino: u64,
+    pub twin: u32,
     /// It was handed over open for reading, and may be opened so again.
     pub read: bool,
     /// The same for writing.
     pub write: bool,
+}
+
+impl Stream {
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        FileId { dev: self.dev, ino: self.ino, twin: self.twin }
+    }
 }

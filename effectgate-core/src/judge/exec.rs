@@ -49,8 +49,8 @@ impl Tables {
     /// By the name of its file, and those by which it is listed.
     pub(super) fn word(&self, program: &Found) -> Word {
         let Some(binaries) = &self.started.policy.binaries else { return Word::Never };
-        let Found { path, dev, ino, .. } = program.clone();
-        let file = FileObject { path, dev, ino, ..FileObject::default() };
+        let Found { path, dev, ino, twin, .. } = program.clone();
+        let file = FileObject { path, dev, ino, twin, ..FileObject::default() };
         let names = names(&entries(self, binaries, &file), &file);
         let free = self.started.policy.changes_dependencies();
         if !free && names.iter().any(|name| is_package_manager(name)) {

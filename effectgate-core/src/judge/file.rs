@@ -119,7 +119,7 @@ pub(super) fn own(
     holds_nothing: fn(Device) -> bool,
 ) -> Option<&'static str> {
     let started = &tables.started;
-    let same = |stream: &Stream| (stream.dev, stream.ino) == (object.dev, object.ino);
+    let same = |stream: &Stream| stream.id() == object.id();
     if object.ino != 0 && started.streams.iter().any(|s| same(s) && direction(s)) {
         return Some("stream");
     }
@@ -303,8 +303,10 @@ mod tests {
         let stream = FileObject { dev, ino: 77, ..object("/var/log/out", RootMatch::Outside) };
         assert_eq!(judge(FileOp::OpenWrite, &stream), (Finding::Within, "stream"));
         assert_eq!(judge(FileOp::Unlink, &stream).0, Finding::Violation);
-        let near = FileObject { ino: 78, ..stream };
+        let near = FileObject { ino: 78, ..stream.clone() };
         assert_eq!(judge(FileOp::OpenWrite, &near).0, Finding::Violation);
+        let elsewhere = FileObject { twin: 1, ..stream };
+        assert_eq!(judge(FileOp::OpenWrite, &elsewhere).0, Finding::Violation);
         let memory = FileObject { internal: true, ..object("/memfd:x", RootMatch::Unknown) };
         assert_eq!(judge(FileOp::OpenWrite, &memory), (Finding::Within, "internal"));
     }

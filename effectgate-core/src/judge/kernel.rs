@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::input::Device;
+use crate::input::{Device, FileId};
 use crate::judge::Tables;
 use crate::judge::exec::Word;
 use crate::policy::{Entry, Host};
@@ -44,8 +44,7 @@ pub struct RootGrant {
 /// What a file means wherever it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownFile {
-    pub dev: Device,
-    pub ino: u64,
+    pub id: FileId,
     /// A program that may run, unless the job can write it.
     pub program: bool,
     /// Its arguments can make it one that may not: for user space to judge, as
@@ -114,27 +113,27 @@ impl Tables {
         let mut files = Files::default();
         let started = &self.started;
         for stream in &started.streams {
-            let file = files.at(stream.dev, stream.ino);
+            let file = files.at(stream.id());
             file.stream_read |= stream.read;
             file.stream_write |= stream.write;
         }
-        let mut words: BTreeMap<(Device, u64), Word> = BTreeMap::new();
+        let mut words: BTreeMap<FileId, Word> = BTreeMap::new();
         for program in &started.binaries {
             let word = self.word(program);
-            let worst = words.entry((program.dev, program.ino)).or_insert(word);
+            let worst = words.entry(program.id()).or_insert(word);
             *worst = word.max(*worst);
         }
-        for ((dev, ino), word) in words {
-            let file = files.at(dev, ino);
+        for (id, word) in words {
+            let file = files.at(id);
             file.stream_read = true;
             file.program = word != Word::Never;
             file.arguments = word == Word::ByArguments;
         }
         for socket in &started.sockets {
-            files.at(socket.dev, socket.ino).unix = true;
+            files.at(socket.id()).unix = true;
         }
         for file in &started.linked {
-            files.at(file.dev, file.ino).linked = true;
+            files.at(file.id()).linked = true;
         }
         files.known()
     }
@@ -152,18 +151,18 @@ impl Tables {
     }
 }
 
-/// By device and inode.
+/// By what they are.
 #[derive(Default)]
-struct Files(BTreeMap<(Device, u64), KnownFile>);
+struct Files(BTreeMap<FileId, KnownFile>);
 
 impl Files {
-    fn at(&mut self, dev: Device, ino: u64) -> &mut KnownFile {
-        let new = || KnownFile { dev, ino, ..KnownFile::default() };
-        self.0.entry((dev, ino)).or_insert_with(new)
+    fn at(&mut self, id: FileId) -> &mut KnownFile {
+        let new = || KnownFile { id, ..KnownFile::default() };
+        self.0.entry(id).or_insert_with(new)
     }
 
     /// Without those that have no inode.
     fn known(self) -> Vec<KnownFile> {
-        self.0.into_values().filter(|file| file.ino != 0).collect()
+        self.0.into_values().filter(|file| file.id.ino != 0).collect()
     }
 }

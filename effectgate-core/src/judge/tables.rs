@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use crate::host;
-use crate::input::{Bytes, Device, FileObject, Found, Root, RootMatch, Started};
+use crate::input::{Bytes, FileId, FileObject, Found, Root, RootMatch, Started};
 use crate::judge::Rule;
 use crate::judge::file::PROC;
 use crate::path::{OF_KERNEL, contains};
@@ -24,19 +24,19 @@ pub struct Tables {
     /// Indices in the policy's hosts, in its order.
     hosts: HashMap<IpAddr, Vec<usize>>,
     /// Indices in the policy's programs.
-    files: HashMap<(Device, u64), Vec<usize>>,
+    files: HashMap<FileId, Vec<usize>>,
     /// Those of files that are known by nothing but their paths.
     paths: HashMap<Bytes, Vec<usize>>,
     sockets: Sockets,
-    /// By device and inode, and by path, those of files with names elsewhere.
-    linked: HashSet<(Device, u64)>,
+    /// By what they are, and by path, those of files with names elsewhere.
+    linked: HashSet<FileId>,
     linked_paths: HashSet<Bytes>,
 }
 
 /// Indices in the policy's Unix sockets.
 #[derive(Debug, Default)]
 struct Sockets {
-    files: HashMap<(Device, u64), usize>,
+    files: HashMap<FileId, usize>,
     /// Those that are known by nothing but their paths.
     paths: HashMap<Bytes, usize>,
 }
@@ -73,7 +73,7 @@ impl Tables {
             if found.ino == 0 {
                 paths.entry(found.path.clone()).or_default().push(found.entry);
             } else {
-                files.entry((found.dev, found.ino)).or_default().push(found.entry);
+                files.entry(found.id()).or_default().push(found.entry);
             }
         }
         let mut kernel_files = HashMap::new();
@@ -90,7 +90,7 @@ impl Tables {
             files,
             paths,
             sockets: Sockets::of(&started.sockets),
-            linked: started.linked.iter().map(|file| (file.dev, file.ino)).collect(),
+            linked: started.linked.iter().map(|file| file.id()).collect(),
             linked_paths: started.linked.iter().map(|file| file.path.clone()).collect(),
             started,
         }
@@ -129,7 +129,7 @@ impl Tables {
 
     /// The entries of the policy's programs that mean this file.
     pub(super) fn programs(&self, file: &FileObject) -> &[usize] {
-        let by_file = self.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
+        let by_file = self.files.get(&file.id()).filter(|_| file.ino != 0);
         let by_path = || self.paths.get(&file.path).filter(|_| !file.path_cut);
         by_file.or_else(by_path).map(Vec::as_slice).unwrap_or_default()
     }
@@ -137,14 +137,14 @@ impl Tables {
     /// Whether the file had a name outside the job's roots as well.
     pub(super) fn is_linked(&self, file: &FileObject) -> bool {
         if file.ino != 0 {
-            return self.linked.contains(&(file.dev, file.ino));
+            return self.linked.contains(&file.id());
         }
         !file.path_cut && self.linked_paths.contains(&file.path)
     }
 
     /// The entry of the policy's Unix sockets that means this file.
     pub(super) fn socket(&self, file: &FileObject) -> Option<usize> {
-        let by_file = self.sockets.files.get(&(file.dev, file.ino)).filter(|_| file.ino != 0);
+        let by_file = self.sockets.files.get(&file.id()).filter(|_| file.ino != 0);
         let by_path = || self.sockets.paths.get(&file.path).filter(|_| !file.path_cut);
         by_file.or_else(by_path).copied()
     }
@@ -174,7 +174,7 @@ impl Sockets {
             if found.ino == 0 {
                 sockets.paths.entry(found.path.clone()).or_insert(found.entry);
             } else {
-                sockets.files.entry((found.dev, found.ino)).or_insert(found.entry);
+                sockets.files.entry(found.id()).or_insert(found.entry);
             }
         }
         sockets

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape;
 use crate::input::{
-    Bytes, Class, Device, Exec, Exit, FileObject, FileOp, Found, Guard, Known, Linked, Namespace,
-    NetOp, Notice, RootMatch, Stage, Started, Stream, UnixPeer,
+    Bytes, Class, Device, Exec, Exit, FileId, FileObject, FileOp, Found, Guard, Known, Linked,
+    Namespace, NetOp, Notice, RootMatch, Stage, Started, Stream, UnixPeer,
 };
 use crate::judge::{Peer, Tables};
 use crate::policy::Rights;
@@ -44,13 +44,8 @@ pub(crate) fn opening(started: &Started) -> Value {
         })
         .collect();
     let file = |found: &Found, name: Option<&String>| {
-        json!({
-            "entry": found.entry,
-            "name": name,
-            "path": escape(&found.path),
-            "dev": device(found.dev),
-            "ino": number(found.ino),
-        })
+        let file = json!({ "entry": found.entry, "name": name, "path": escape(&found.path) });
+        identified(file, found.id())
     };
     let binary = |found: &Found| {
         let listed = policy.binaries.as_ref().and_then(|list| list.entries().get(found.entry));
@@ -337,6 +332,9 @@ fn file_members(tables: &Tables, object: &FileObject) -> Map<String, Value> {
     map.insert("root".into(), root.map(escape).into());
     map.insert("dev".into(), device(object.dev).into());
     map.insert("ino".into(), number(object.ino));
+    if object.twin != 0 {
+        map.insert("twin".into(), object.twin.into());
+    }
     if object.mode != 0 {
         map.insert("mode".into(), object.mode.into());
     }
@@ -354,16 +352,21 @@ fn rights(rights: Rights) -> Vec<&'static str> {
 }
 
 fn linked(file: &Linked) -> Value {
-    json!({ "path": escape(&file.path), "dev": device(file.dev), "ino": number(file.ino) })
+    identified(json!({ "path": escape(&file.path) }), file.id())
 }
 
 fn stream(stream: &Stream) -> Value {
-    json!({
-        "dev": device(stream.dev),
-        "ino": number(stream.ino),
-        "read": stream.read,
-        "write": stream.write,
-    })
+    identified(json!({ "read": stream.read, "write": stream.write }), stream.id())
+}
+
+/// With what tells it from other files.
+fn identified(mut file: Value, id: FileId) -> Value {
+    file["dev"] = device(id.dev).into();
+    file["ino"] = number(id.ino);
+    if id.twin != 0 {
+        file["twin"] = id.twin.into();
+    }
+    file
 }
 
 fn device(device: Device) -> String {

@@ -252,6 +252,7 @@ fn file(object: &Members<'_>, place: &Place<'_>) -> Read<FileObject> {
         root: if object.flag("unknown")? { RootMatch::Unknown } else { RootMatch::Outside },
         dev: device(object.value("dev")?)?,
         ino: object.number("ino")?,
+        twin: object.twin()?,
         mode: if object.get("mode").is_some() { object.small("mode")? } else { 0 },
         rdev: optional_device("rdev")?,
         magic: if object.get("magic").is_some() { object.number("magic")? } else { 0 },

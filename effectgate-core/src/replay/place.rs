@@ -189,6 +189,7 @@ fn new_binaries(logged: &[(String, Found)], policy: &Policy, roots: &[Root]) -> 
                 path: [dir.as_slice(), b"/", name.as_bytes()].concat(),
                 dev: Default::default(),
                 ino: 0,
+                twin: 0,
             })),
         }
     }
@@ -207,7 +208,9 @@ fn new_sockets(logged: &[(String, Found)], policy: &Policy) -> Vec<Found> {
             let path = redact::path_text(&listed.value);
             match known.get(path.as_str()) {
                 Some(old) => Found { entry, ..Found::clone(old) },
-                None => Found { entry, path: path.into(), dev: Default::default(), ino: 0 },
+                None => {
+                    Found { entry, path: path.into(), dev: Default::default(), ino: 0, twin: 0 }
+                }
             }
         })
         .collect()

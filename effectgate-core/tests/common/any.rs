@@ -43,6 +43,7 @@ prop_compose! {
         ],
         dev in device(),
         ino in prop_oneof![0..100u64, any::<u64>()],
+        twin in 0..3u32,
         mode in prop::sample::select(vec![0, 0o100_644, 0o020_666]),
         rdev in device(),
         magic in prop::sample::select(vec![0, 0x9fa0, u64::MAX]),
@@ -51,7 +52,8 @@ prop_compose! {
         own_proc: bool,
     ) -> FileObject {
         FileObject {
-            path, path_cut, root, dev, ino, mode, rdev, magic, internal, unlinked, own_proc,
+            path, path_cut, root, dev, ino, twin, mode, rdev, magic, internal, unlinked,
+            own_proc,
         }
     }
 }

@@ -58,7 +58,7 @@ fn granted(tables: &KernelTables, root: RootMatch) -> RootGrant {
 
 fn known(tables: &KernelTables, file: &FileObject) -> KnownFile {
     let mut all = tables.files.iter();
-    all.find(|known| (known.dev, known.ino) == (file.dev, file.ino)).copied().unwrap_or_default()
+    all.find(|known| known.id == file.id()).copied().unwrap_or_default()
 }
 
 fn is_device(file: &FileObject) -> bool {

@@ -124,6 +124,7 @@ pub fn under(policy: Policy) -> Started {
             path: format!("/usr/bin/{}", listed.value.name).into(),
             dev: Device { major: 8, minor: 1 },
             ino: 1000 + entry as u64,
+            twin: 0,
         })
         .collect();
     Started {
@@ -180,6 +181,7 @@ pub fn started() -> Started {
         streams: vec![Stream {
             dev: Device { major: 8, minor: 1 },
             ino: 77,
+            twin: 0,
             read: false,
             write: true,
         }],

@@ -84,13 +84,14 @@ impl Work {
 
     /// Undoes what a start did.
     pub(super) fn forget(&mut self, id: JobId) -> Option<Job> {
+        // What the kernel programs know by its inode stays open until they do not.
+        if let Some(tables) = self.tables.remove(&id) {
+            tables.release(&mut self.kernel);
+        }
         self.roots.release(&mut self.kernel, id);
         self.attributor.finish(id);
         warn(self.kernel.counters(id, false));
         warn(self.kernel.judge_no_more(id));
-        if let Some(tables) = self.tables.remove(&id) {
-            tables.release(&mut self.kernel);
-        }
         let job = self.jobs.remove(&id);
         if let Some(job) = &job {
             warn(self.kernel.forget_cgroup(job.cgroup_id));

@@ -5,6 +5,7 @@
 mod canary;
 mod end;
 mod job;
+mod listed;
 mod pulse;
 mod roots;
 mod start;
@@ -37,7 +38,11 @@ use tokio::sync::oneshot;
 
 use surroundings::Surroundings;
 
-use crate::{run::files, sign::Signer, sinks::metrics::Metrics};
+use crate::{
+    run::{files, streams::Stream},
+    sign::Signer,
+    sinks::metrics::Metrics,
+};
 pub use canary::run_if_asked as run_if_canary;
 
 /// How the engine is to watch.
@@ -86,7 +91,7 @@ pub struct JobSpec {
     /// Other files and directories of the observer's own.
     pub own: Vec<PathBuf>,
     /// Files that the job was handed as standard streams.
-    pub streams: Vec<effectgate_core::input::Stream>,
+    pub streams: Vec<Stream>,
     pub terminals: Vec<effectgate_core::input::Device>,
 }
 

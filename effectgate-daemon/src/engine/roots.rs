@@ -5,11 +5,8 @@ use std::{
     collections::HashMap,
     fs::File,
     os::{
-        fd::AsRawFd,
-        unix::{
-            ffi::OsStrExt,
-            fs::{MetadataExt, OpenOptionsExt},
-        },
+        fd::{AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
 };
@@ -17,12 +14,16 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_common::maps;
 use effectgate_core::{
-    input::{Device, Found, JobId, Linked, Root},
+    input::{JobId, Root},
     policy::Rights,
 };
 
-use super::surroundings::{Program, Socket, Wanted, is_pseudo};
-use crate::observe::{attribute::device, kernel::Kernel, proc};
+use super::{
+    listed::Files,
+    surroundings::{Wanted, is_pseudo},
+    tables::encoded,
+};
+use crate::observe::{identity::Listed, kernel::Kernel};
 
 /// Every root of every job.
 #[derive(Debug, Default)]
@@ -31,9 +32,8 @@ pub struct Roots {
     /// file is open.
     held: HashMap<u64, Held>,
     last: u32,
-    /// The programs that jobs may run, and the sockets that they may speak to,
-    /// held open so that their inode numbers stay their own.
-    files: HashMap<JobId, Vec<File>>,
+    /// The other files that mean something to jobs.
+    files: HashMap<JobId, Vec<OwnedFd>>,
 }
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Roots {
     fn hold(&mut self, kernel: &mut Kernel, job: JobId, root: &Wanted) -> Result<u32> {
         let path = &root.path;
         let what = || format!("cannot open the root {}", path.display());
-        let (open, answer) = identify(kernel, path).with_context(what)?;
+        let (open, file) = kernel.registrar().find(path).with_context(what)?;
         // It was resolved a moment ago: no link may have taken its place since.
         let link = format!("/proc/self/fd/{}", open.as_raw_fd());
         let opened = std::fs::read_link(link).with_context(what)?;
@@ -117,8 +117,8 @@ impl Roots {
         );
         let kind = open.metadata()?.file_type();
         // A file that is mounted below a root is not what is written there.
-        let file = kind.is_file() && (root.needed || !root.rights.write);
-        ensure!(kind.is_dir() || file, "root {} is no directory", path.display());
+        let read = kind.is_file() && (root.needed || !root.rights.write);
+        ensure!(kind.is_dir() || read, "root {} is no directory", path.display());
         // What is mounted below a root can be of that kind.
         let kind = rustix::fs::fstatfs(&open)?.f_type as u64;
         ensure!(
@@ -126,13 +126,13 @@ impl Roots {
             "root {} lies on a file system of the kernel's own (type {kind:#x})",
             path.display()
         );
-        let held = match self.held.entry(answer.inode) {
+        let held = match self.held.entry(file.inode) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(free) => {
                 self.last += 1;
                 let id = self.last;
-                kernel
-                    .put_root(answer.inode, maps::Root { ino: answer.ino, dev: answer.dev, id })?;
+                let root = maps::Root { ino: file.ino, dev: encoded(file.dev), id };
+                kernel.put_root(file.inode, root)?;
                 let path = path.clone();
                 free.insert(Held { id, path, _file: open, jobs: HashMap::new() })
             }
@@ -141,72 +141,11 @@ impl Roots {
         Ok(held.id)
     }
 
-    /// Holds the programs that `job` may run, and says how the kernel knows
-    /// them.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn hold_programs(
-        &mut self,
-        kernel: &mut Kernel,
-        job: JobId,
-        programs: Vec<Program>,
-    ) -> Result<Vec<Found>> {
-        let mut found = Vec::with_capacity(programs.len());
-        for Program { entry, path, file } in programs {
-            // Through the open file: by its path it could be another one now.
-            let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let (_, answer) = identify(kernel, Path::new(&link))
-                .with_context(|| format!("cannot identify the program {}", path.display()))?;
-            let (dev, ino): (Device, u64) = (device(answer.dev), answer.ino);
-            found.push(Found { entry, path: path.as_os_str().as_bytes().to_vec(), dev, ino });
-            self.files.entry(job).or_default().push(file);
-        }
-        Ok(found)
-    }
-
-    /// Says how the kernel knows files that have another name elsewhere. Their
-    /// numbers stay their own as long as they have that name.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn know_linked(&mut self, kernel: &mut Kernel, paths: &[PathBuf]) -> Result<Vec<Linked>> {
-        let mut linked = Vec::with_capacity(paths.len());
-        for path in paths {
-            // Gone again: then what takes its place has no name elsewhere.
-            let Ok((_, answer)) = identify(kernel, path) else { continue };
-            let bytes = path.as_os_str().as_bytes().to_vec();
-            linked.push(Linked { path: bytes, dev: device(answer.dev), ino: answer.ino });
-        }
-        Ok(linked)
-    }
-
-    /// Holds the Unix sockets that `job` may speak to, and says how the kernel
-    /// knows their files.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn hold_sockets(
-        &mut self,
-        kernel: &mut Kernel,
-        job: JobId,
-        sockets: Vec<Socket>,
-    ) -> Result<Vec<Found>> {
-        let mut found = Vec::with_capacity(sockets.len());
-        for Socket { entry, path, file } in sockets {
-            let what = || format!("cannot identify the socket {}", path.display());
-            // A socket cannot be opened; its directory can, and knows the device
-            // unless something is mounted over the socket itself.
-            let (directory, answer) =
-                identify(kernel, path.parent().unwrap_or(&path)).with_context(what)?;
-            let meta = file.metadata().with_context(what)?;
-            let same = directory.metadata().with_context(what)?.dev() == meta.dev();
-            let dev = if same { device(answer.dev) } else { proc::device(meta.dev()) };
-            let bytes = path.as_os_str().as_bytes().to_vec();
-            found.push(Found { entry, path: bytes, dev, ino: meta.ino() });
-            self.files.entry(job).or_default().push(file);
-        }
-        Ok(found)
+    /// Keeps files open until the job is released, and says which they are.
+    pub fn keep(&mut self, job: JobId, files: Files<'_>) -> Listed {
+        let (held, listed) = files.held();
+        self.files.insert(job, held);
+        listed
     }
 
     /// Refuses a path below any root that a job may write: it could change
@@ -239,19 +178,6 @@ impl Roots {
             warn(kernel.remove_root(inode));
         }
     }
-}
-
-/// Opens a file, and says how the kernel knows it.
-fn identify(kernel: &mut Kernel, path: &Path) -> Result<(File, maps::Registrar)> {
-    kernel.clear_registrar()?;
-    // Something else than a file or a directory could have been put there.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let answer = kernel.registrar()?;
-    if answer.inode == 0 {
-        bail!("the kernel did not report the open of {}: hooks do not fire", path.display());
-    }
-    Ok((file, answer))
 }
 
 /// A path, of which nothing need exist yet, without symbolic links.

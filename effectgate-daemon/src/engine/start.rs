@@ -19,6 +19,7 @@ use effectgate_core::{
 use super::{
     JobSpec, Surroundings, coverage,
     job::Job,
+    listed::Files,
     roots::real,
     tables::{self, Held},
     work::Work,
@@ -67,9 +68,12 @@ impl Work {
         }
         let roots = self.roots.hold_all(&mut self.kernel, id, &found.roots)?;
         self.roots.keep_from(&mut self.kernel, id, &found.private)?;
-        let binaries = self.roots.hold_programs(&mut self.kernel, id, found.programs)?;
-        let linked = self.roots.know_linked(&mut self.kernel, &found.linked)?;
-        let sockets = self.roots.hold_sockets(&mut self.kernel, id, found.sockets)?;
+        let mut files = Files::new(self.kernel.registrar());
+        let binaries = files.programs(found.programs)?;
+        let linked = files.linked(&found.linked)?;
+        let sockets = files.sockets(found.sockets)?;
+        let streams = files.streams(spec.streams)?;
+        let listed = self.roots.keep(id, files);
         for path in spec.metrics_file.iter().chain(&spec.evidence) {
             self.roots.keep_out(path)?;
         }
@@ -77,7 +81,7 @@ impl Work {
         let own = own.map(|path| real(path).map(bytes)).collect::<Result<_>>()?;
         let seen = self.recent_canary()?;
         let ts = self.now();
-        self.attributor.start(id, roots.clone(), found.links);
+        self.attributor.start(id, listed.clone(), roots.clone(), found.links);
         self.kernel.counters(id, true)?;
         self.kernel.networks(id, true)?;
         self.jobs.insert(
@@ -133,13 +137,13 @@ impl Work {
             digests_hold: true,
             own,
             hosts: found.hosts,
-            streams: spec.streams,
+            streams,
             terminals: spec.terminals,
             env: Vec::new(),
             processes: Vec::new(),
         };
         let tables = Tables::new(started.clone()).for_kernel();
-        self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables)?);
+        self.tables.insert(id, Held::fill(&mut self.kernel, id, &tables, &listed)?);
         let unread = self.adopt(&spec.cgroup, cgroup_id, &mut started)?;
         if let (Some(dir), Some(job)) = (&spec.evidence, self.jobs.get_mut(&id)) {
             let note = spec.note.as_ref().map(|(_, bytes)| bytes.as_slice());

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use effectgate_common::maps::{self, asks, meant, mode, right};
 use effectgate_core::{
     input::{Device, JobId, Mode, Started},
@@ -11,7 +11,7 @@ use effectgate_core::{
 };
 
 use super::roots::warn;
-use crate::observe::kernel::Kernel;
+use crate::observe::{identity::Listed, kernel::Kernel};
 
 /// What was put into the kernel's maps for a job, beside its roots.
 #[derive(Debug, Default)]
@@ -26,9 +26,14 @@ impl Held {
     ///
     /// # Errors
     /// When one is full.
-    pub fn fill(kernel: &mut Kernel, job: JobId, tables: &KernelTables) -> Result<Held> {
+    pub fn fill(
+        kernel: &mut Kernel,
+        job: JobId,
+        tables: &KernelTables,
+        listed: &Listed,
+    ) -> Result<Held> {
         let mut held = Held::default();
-        match held.put(kernel, job, tables) {
+        match held.put(kernel, job, tables, listed) {
             Ok(()) => Ok(held),
             Err(error) => {
                 held.release(kernel);
@@ -37,12 +42,19 @@ impl Held {
         }
     }
 
-    fn put(&mut self, kernel: &mut Kernel, job: JobId, tables: &KernelTables) -> Result<()> {
+    fn put(
+        &mut self,
+        kernel: &mut Kernel,
+        job: JobId,
+        tables: &KernelTables,
+        listed: &Listed,
+    ) -> Result<()> {
         for root in &tables.grants {
             kernel.grant(job, root.root, rights(root))?;
         }
         for file in &tables.files {
-            let key = maps::FileKey { job, ino: file.ino, dev: encoded(file.dev), reserved: 0 };
+            let inode = listed.inode(file.id).context("a file of the policy is not held")?;
+            let key = maps::FileKey { job, inode };
             kernel.put_file(key, meanings(file))?;
             self.files.push(key);
         }
@@ -115,7 +127,7 @@ fn meanings(file: &KnownFile) -> u32 {
 }
 
 /// The kernel's own encoding (`include/linux/kdev_t.h`).
-fn encoded(device: Device) -> u32 {
+pub(super) fn encoded(device: Device) -> u32 {
     device.major << 20 | device.minor
 }
 

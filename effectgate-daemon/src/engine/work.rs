@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
+    rc::Rc,
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
 };
@@ -88,10 +89,11 @@ impl Work {
     ) -> Result<Work> {
         cgroup::sweep(&config.cgroup_root.join(proc::own_cgroup()?));
         let kernel = Kernel::load(backend, config.ring_bytes, &config.cgroup_root)?;
+        let attributor = Attributor::new(boot_offset()).asking(Rc::clone(kernel.registrar()));
         let uname = rustix::system::uname();
         let mut work = Work {
             kernel,
-            attributor: Attributor::new(boot_offset()),
+            attributor,
             state: State::new(),
             roots: Roots::default(),
             jobs: BTreeMap::new(),

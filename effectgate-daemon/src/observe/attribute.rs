@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    rc::Rc,
 };
 
 use effectgate_common::wire::{
@@ -11,12 +12,13 @@ use effectgate_common::wire::{
     UnixBody, decision, namespace, obj, op, reach,
 };
 use effectgate_core::input::{
-    Bytes, Coverage, Decided, Device, Event, Exec, FileObject, FileOp, Guard, JobId, Known,
+    Bytes, Coverage, Decided, Device, Event, Exec, FileId, FileObject, FileOp, Guard, JobId, Known,
     Namespace, NetOp, Reach, Root, RootMatch, UnixNanos, UnixPeer, What,
 };
 
 use super::{
     decode::{Body, Record, Tail, path, until_nul},
+    identity::{Identities, Listed, Registrar},
     mounts::Mounts,
     proc,
     resolve::Resolver,
@@ -40,6 +42,7 @@ pub struct Attributor {
     /// Execs whose strings have not all come, by thread.
     pending: HashMap<u32, PendingExec>,
     resolver: Resolver,
+    identities: Identities,
     mounts: Mounts,
 }
 
@@ -103,6 +106,12 @@ impl Attributor {
         Attributor { offset, ..Attributor::default() }
     }
 
+    /// Has files that are known only by arguments told from others.
+    #[must_use]
+    pub fn asking(self, registrar: Rc<Registrar>) -> Attributor {
+        Attributor { identities: Identities::new(Some(registrar)), ..self }
+    }
+
     /// Unix time minus boot time, nanoseconds.
     #[must_use]
     pub fn offset(&self) -> u64 {
@@ -115,13 +124,22 @@ impl Attributor {
         boot.wrapping_add(self.offset)
     }
 
-    /// The job's roots and the links below them, for what is known only by arguments.
-    pub fn start(&mut self, job: JobId, roots: Vec<Root>, links: Vec<(Bytes, Bytes)>) {
+    /// The files that mean something to the job; its roots and the links below
+    /// them, for what is known only by arguments.
+    pub fn start(
+        &mut self,
+        job: JobId,
+        listed: Listed,
+        roots: Vec<Root>,
+        links: Vec<(Bytes, Bytes)>,
+    ) {
+        self.identities.start(job, listed);
         self.resolver.start(job, roots, links);
     }
 
     /// Forgets a job.
     pub fn finish(&mut self, job: JobId) {
+        self.identities.finish(job);
         self.resolver.finish(job);
         self.pending.retain(|_, pending| pending.event.job != job);
     }
@@ -197,7 +215,7 @@ impl Attributor {
     }
 
     fn exec(&mut self, header: &Header, exec: &ExecBody, tail: Tail<'_>, out: &mut Vec<Event>) {
-        let file = self.object(&exec.file, tail);
+        let file = self.object(header.job, &exec.file, tail);
         let asked = tail.get(exec.filename).unwrap_or_default();
         let what = What::Exec(Exec {
             asked: proc::absolute(header.pid, asked),
@@ -247,8 +265,8 @@ impl Attributor {
         out.push(env);
     }
 
-    fn object(&mut self, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
-        placed(&mut self.mounts, wire, tail)
+    fn object(&mut self, job: JobId, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+        Files { identities: &self.identities, mounts: &mut self.mounts }.placed(job, wire, tail)
     }
 
     fn unix(&mut self, header: &Header, body: &UnixBody, tail: Tail<'_>) -> What {
@@ -272,12 +290,15 @@ impl Attributor {
         wire: &wire::FileObject,
         tail: Tail<'_>,
     ) -> FileObject {
-        let file = self.object(wire, tail);
+        let file = self.object(header.job, wire, tail);
         let name = tail.get(wire.name).unwrap_or_default();
         if wire.flags & obj::ARGUMENT == 0 || name.is_empty() {
             return file;
         }
-        self.resolver.resolve(header, self.time(header.ts), &file, name, true)
+        let ts = self.time(header.ts);
+        let mut file = self.resolver.resolve(header, ts, &file, name, true);
+        self.identities.find(header.job, &mut file);
+        file
     }
 
     fn guard(&mut self, header: &Header, guard: &GuardBody, tail: Tail<'_>) -> Guard {
@@ -300,7 +321,8 @@ impl Attributor {
                     reach,
                     detail: guard.detail,
                     pid: guard.pid,
-                    object: (guard.file.ino != 0).then(|| self.object(&guard.file, tail)),
+                    object: (guard.file.ino != 0)
+                        .then(|| self.object(header.job, &guard.file, tail)),
                 },
                 None => Guard::Unknown { kind: header.kind, op: header.op },
             },
@@ -342,8 +364,9 @@ impl Attributor {
             _ => false,
         };
         let ts = self.time(header.ts);
+        let mut files = Files { identities: &self.identities, mounts: &mut self.mounts };
         let mut describe = |wire: &wire::FileObject, follows: bool| {
-            let file = placed(&mut self.mounts, wire, tail);
+            let file = files.placed(header.job, wire, tail);
             let name = tail.get(wire.name).unwrap_or_default();
             // With an empty name (AT_EMPTY_PATH) the descriptor's file is
             // meant, whose object is known.
@@ -353,7 +376,9 @@ impl Attributor {
             if !unresolved {
                 return file;
             }
-            self.resolver.resolve(header, ts, &file, name, follows)
+            let mut file = self.resolver.resolve(header, ts, &file, name, follows);
+            files.identities.find(header.job, &mut file);
+            file
         };
         let object = describe(&body.object, follows);
         let other = two.then(|| describe(&body.other, false));
@@ -430,15 +455,23 @@ fn entered(guard: &GuardBody, tail: Tail<'_>) -> Known {
     }
 }
 
-fn placed(mounts: &mut Mounts, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
-    let mut file = object(wire, tail);
-    if wire.flags & obj::IN_FILE_SYSTEM != 0 && !file.internal && !file.path_cut {
-        mounts.complete(&mut file);
-    }
-    file
+/// What it takes to know a file that the kernel programs described.
+struct Files<'a> {
+    identities: &'a Identities,
+    mounts: &'a mut Mounts,
 }
 
-fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+impl Files<'_> {
+    fn placed(&mut self, job: JobId, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
+        let mut file = object(self.identities.of(job, wire), wire, tail);
+        if wire.flags & obj::IN_FILE_SYSTEM != 0 && !file.internal && !file.path_cut {
+            self.mounts.complete(&mut file);
+        }
+        file
+    }
+}
+
+fn object(id: FileId, wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
     let components = tail.get(wire.path);
     let unknown = wire.flags & obj::UNKNOWN != 0 || components.is_none();
     FileObject {
@@ -451,8 +484,9 @@ fn object(wire: &wire::FileObject, tail: Tail<'_>) -> FileObject {
             0 => RootMatch::Outside,
             id => RootMatch::Below(id),
         },
-        dev: device(wire.dev),
-        ino: wire.ino,
+        dev: id.dev,
+        ino: id.ino,
+        twin: id.twin,
         mode: wire.mode,
         rdev: device(wire.rdev),
         magic: wire.magic,
@@ -609,7 +643,7 @@ mod tests {
         ) {
             let mut attributor = Attributor::new(offset);
             let root = Root { id: 1, path: b"/srv".to_vec(), entry: None, rights: Rights::WRITE };
-            attributor.start(1, vec![root], Vec::new());
+            attributor.start(1, Listed::default(), vec![root], Vec::new());
             let mut out = Vec::new();
             for bytes in &records {
                 if let Ok(record) = decode(bytes) {

@@ -6,24 +6,26 @@ use std::{
     fs::File,
     os::fd::{AsFd, BorrowedFd},
     path::Path,
+    rc::Rc,
     time::Instant,
 };
 
 use anyhow::{Context, Result, ensure};
 use aya::{
     Btf, Ebpf,
-    maps::{Array, HashMap, MapData, PerCpuHashMap, RingBuf},
+    maps::{HashMap, MapData, PerCpuHashMap, RingBuf},
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
     hooks::{HOOKS, MINIMUM, Watches},
-    maps::{self, Grant, LostKey, Network, Registrar, Root, Task, class, network},
+    maps::{self, Grant, LostKey, Network, Root, Task, class, network},
 };
 use effectgate_core::input::{Backend, Class};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{
     attached::Links,
+    identity::Registrar,
     load::{self, attach, info, offsets, program_name, version},
     order::Order,
 };
@@ -42,6 +44,7 @@ pub struct Kernel {
     bulk: RingBuf<MapData>,
     order: Order,
     links: Links,
+    registrar: Rc<Registrar>,
     /// What the programs themselves have to say, when it was asked for.
     diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
     pub backend: Backend,
@@ -115,8 +118,17 @@ impl Kernel {
             Ok(RingBuf::try_from(map)?)
         };
         let (critical, bulk) = (ring("CRITICAL")?, ring("BULK")?);
+        let registrar = bpf.take_map("REGISTRAR").context("the object has no REGISTRAR map")?;
+        let registrar = Rc::new(Registrar::new(registrar)?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
-        Ok(Kernel { bpf, critical, bulk, order: Order::default(), links, diagnostics, backend })
+        let order = Order::default();
+        Ok(Kernel { bpf, critical, bulk, order, links, registrar, diagnostics, backend })
+    }
+
+    /// Who says which file is which.
+    #[must_use]
+    pub fn registrar(&self) -> &Rc<Registrar> {
+        &self.registrar
     }
 
     /// Asks of every program whether it still is where it was attached.
@@ -194,8 +206,8 @@ impl Kernel {
     /// # Errors
     /// When the map is full.
     pub fn put_file(&mut self, key: maps::FileKey, meant: u32) -> Result<()> {
-        let key = bytes::<24>(&key);
-        self.hash::<[u8; 24], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
+        let key = bytes16(&key);
+        self.hash::<[u8; 16], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
     }
 
     /// Takes that back.
@@ -203,7 +215,7 @@ impl Kernel {
     /// # Errors
     /// When the map cannot be reached.
     pub fn remove_file(&mut self, key: maps::FileKey) -> Result<()> {
-        let _ = self.hash::<[u8; 24], u32>("FILES")?.remove(&bytes::<24>(&key));
+        let _ = self.hash::<[u8; 16], u32>("FILES")?.remove(&bytes16(&key));
         Ok(())
     }
 
@@ -384,26 +396,6 @@ impl Kernel {
         Ok(())
     }
 
-    /// Clears the registrar's answer.
-    ///
-    /// # Errors
-    /// When the map cannot be written.
-    pub fn clear_registrar(&mut self) -> Result<()> {
-        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
-        Array::<_, [u8; 24]>::try_from(map)?.set(0, [0; 24], 0)?;
-        Ok(())
-    }
-
-    /// What the registrar's last open was of.
-    ///
-    /// # Errors
-    /// When the map cannot be read.
-    pub fn registrar(&mut self) -> Result<Registrar> {
-        let map = self.bpf.map_mut("REGISTRAR").context("the object has no REGISTRAR map")?;
-        let value = Array::<_, [u8; 24]>::try_from(map)?.get(&0, 0)?;
-        Registrar::read_from_bytes(&value).ok().context("REGISTRAR has another size")
-    }
-
     /// Opens (or, with `false`, removes) a job's counters: of its records, of those
     /// that were lost, of effects that were seen before.
     ///
@@ -501,7 +493,7 @@ fn bytes<const N: usize>(value: &(impl IntoBytes + zerocopy::Immutable)) -> [u8;
 /// laid out is what this one did.
 #[cfg(all(test, kernel_object))]
 mod tests {
-    use effectgate_common::wire::LAYOUTS;
+    use effectgate_common::{hooks::Hook, wire::LAYOUTS};
     use object::{Object, ObjectSection};
 
     use super::*;
@@ -525,10 +517,12 @@ mod tests {
     fn the_object_has_every_program_of_the_table_and_no_other() {
         let file = object::File::parse(OBJECT).expect("the object is ELF");
         let object = programs(&file);
-        let newest = (u8::MAX, u8::MAX);
         let attached = |of: Backend| {
-            let rows = HOOKS.iter().filter(move |hook| hook.attached(watches(of), newest));
-            rows.map(move |hook| program_name(hook, of).into_owned())
+            let on = move |hook: &&Hook| {
+                let attached = |kernel| hook.attached(watches(of), kernel);
+                [MINIMUM, (u8::MAX, u8::MAX)].into_iter().any(attached)
+            };
+            HOOKS.iter().filter(on).map(move |hook| program_name(hook, of).into_owned())
         };
         let table: std::collections::BTreeSet<_> =
             Backend::ALL.iter().flat_map(|backend| attached(*backend)).collect();

@@ -1,17 +1,11 @@
 //! The symbolic links of a job: those that lay below its roots, and what it
 //! did to them and to its own, in the order of its calls.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::{
-        ffi::OsStringExt,
-        fs::{DirEntryExt, MetadataExt},
-    },
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, fs, os::unix::ffi::OsStringExt, path::PathBuf};
 
 use effectgate_core::input::Bytes;
+
+use super::proc::mount_of;
 
 /// Links remembered of one job.
 const MAX: usize = 65_536;
@@ -35,9 +29,8 @@ pub fn below(roots: &[PathBuf]) -> Vec<(Bytes, Bytes)> {
         roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
     while let Some(directory) = todo.pop() {
         // What cannot be read cannot be led through by its path either.
-        let (Ok(meta), Ok(entries)) = (fs::metadata(&directory), fs::read_dir(&directory)) else {
-            continue;
-        };
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let mount = mount_of(&directory);
         for entry in entries.flatten() {
             if left == 0 || links.len() >= MAX {
                 return links;
@@ -53,14 +46,7 @@ pub fn below(roots: &[PathBuf]) -> Vec<(Bytes, Bytes)> {
                         ));
                     }
                 }
-                Ok(kind)
-                    if kind.is_dir()
-                        && entry.metadata().is_ok_and(|inner| {
-                            inner.dev() == meta.dev() && inner.ino() == entry.ino()
-                        }) =>
-                {
-                    todo.push(path);
-                }
+                Ok(kind) if kind.is_dir() && mount_of(&path) == mount => todo.push(path),
                 _ => {}
             }
         }

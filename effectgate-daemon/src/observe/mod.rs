@@ -4,6 +4,7 @@ pub mod attached;
 pub mod attribute;
 pub mod btf;
 pub mod decode;
+pub mod identity;
 pub mod kernel;
 pub mod links;
 mod load;

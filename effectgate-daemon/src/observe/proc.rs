@@ -1,7 +1,7 @@
 //! What `/proc` and the file system say about processes, mounts and files.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io::{self, Read},
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
@@ -11,7 +11,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use effectgate_core::input::{Bytes, Device, FileObject, Known};
+use effectgate_core::input::{Bytes, Device, Known};
+use rustix::{
+    fs::{AtFlags, CWD, StatxFlags, statx},
+    path::Arg,
+};
 
 use super::mounts::Mount;
 
@@ -146,18 +150,17 @@ fn gone(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(libc::ENODEV)
 }
 
-/// Fills in device, inode and type.
-pub fn identify(file: &mut FileObject, meta: &Metadata) {
-    file.dev = device(meta.dev());
-    file.ino = meta.ino();
-    file.mode = meta.mode();
-    file.rdev = device(meta.rdev());
-}
-
 /// The device number of `stat(2)`.
 #[must_use]
 pub fn device(dev: u64) -> Device {
     Device { major: rustix::fs::major(dev), minor: rustix::fs::minor(dev) }
+}
+
+/// The id of the mount that a path lies on (kernel 5.8).
+#[must_use]
+pub fn mount_of(path: impl Arg) -> Option<u64> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    statx(CWD, path, flags, StatxFlags::MNT_ID).ok().map(|stat| stat.stx_mnt_id)
 }
 
 /// Where cgroup v2 is mounted, wherever that is.

@@ -19,9 +19,8 @@ use std::{
 
 use effectgate_common::wire::Header;
 use effectgate_core::input::{Bytes, FileObject, FileOp, JobId, Root, RootMatch, UnixNanos};
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-use super::{links::Links, proc};
+use super::{links::Links, proc::mount_of};
 
 /// Resolves names as this process sees them.
 #[derive(Debug, Default)]
@@ -72,7 +71,7 @@ impl View {
 impl Resolver {
     /// `links`: what lies below the roots already ([`super::links::below`]).
     pub fn start(&mut self, job: JobId, roots: Vec<Root>, links: Vec<(Bytes, Bytes)>) {
-        let mounts = roots.iter().filter_map(|root| mount_of(&root.path)).collect();
+        let mounts = roots.iter().filter_map(|root| mount_of(root.path.as_slice())).collect();
         let roots = roots.into_iter().map(|root| (root.path, root.id)).collect();
         let links = Links::with(links);
         self.jobs.insert(job, Ground { roots, mounts, links, ..Ground::default() });
@@ -122,8 +121,8 @@ impl Resolver {
         ground.remounted |= mounts;
     }
 
-    /// The file that `name` says, from the directory `base`, to the thread of
-    /// this record at `ts`. Where that cannot be told, the file's root is
+    /// The path that `name` says, from the directory `base`, to the thread of
+    /// this record at `ts`, and its root. Where that cannot be told, its root is
     /// unknown, and its path no more than what was said: when the thread looks
     /// names up in another mount namespace or below another root directory, or
     /// the name leads through a process's own links in `/proc`.
@@ -149,11 +148,7 @@ impl Resolver {
             return FileObject { path, path_cut: true, root, ..FileObject::default() };
         };
         let root = ground.place(base, &path, descends);
-        let mut file = FileObject { path, root, ..FileObject::default() };
-        if let Ok(meta) = fs::symlink_metadata(OsStr::from_bytes(&file.path)) {
-            proc::identify(&mut file, &meta);
-        }
-        file
+        FileObject { path, root, ..FileObject::default() }
     }
 
     /// Whether the thread looks names up where this process does. Asked each
@@ -197,12 +192,6 @@ impl Ground {
         let mut ids = above.filter_map(|above| self.roots.get(above.as_os_str().as_bytes()));
         ids.next().map_or(RootMatch::Outside, |id| RootMatch::Below(*id))
     }
-}
-
-/// The id of the mount that a path lies on (kernel 5.8).
-fn mount_of(path: &[u8]) -> Option<u64> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    statx(CWD, path, flags, StatxFlags::MNT_ID).ok().map(|stat| stat.stx_mnt_id)
 }
 
 /// One name on its way to a file.
@@ -458,7 +447,7 @@ mod tests {
         let (mut resolver, _dir, base) = job();
         let file = look(&mut resolver, std::process::id(), &base, b"./file");
         assert_eq!((file.root, file.path_cut), (RootMatch::Below(4), false));
-        assert!(file.ino != 0 && file.path.ends_with(b"/file"));
+        assert!(file.path.ends_with(b"/file"));
         let file = look(&mut resolver, std::process::id(), &base, b"..");
         assert_eq!(file.root, RootMatch::Outside);
     }
@@ -470,7 +459,7 @@ mod tests {
         assert_eq!(file.root, RootMatch::Below(4), "gone, and nobody strayed");
         let file = detached(&mut resolver, &base);
         assert_eq!((file.root, file.path_cut), (RootMatch::Unknown, true));
-        assert!(file.path.ends_with(b"/file") && file.ino == 0);
+        assert!(file.path.ends_with(b"/file"));
         resolver.jobs.get_mut(&JOB).expect("started").strayed = true;
         let file = look(&mut resolver, NOBODY, &base, b"file");
         assert_eq!(file.root, RootMatch::Unknown, "gone, and some strayed");

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// As many as the kernel side knows roots, with as many programs and the rest.
-const FILES: u64 = 65_536;
+/// As many as the kernel side knows files that mean something to jobs, with as
+/// many roots and the rest.
+const FILES: u64 = 2 * 65_536;
 
 /// The limit before it was raised, which is the job's.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();

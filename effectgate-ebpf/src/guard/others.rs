@@ -2,7 +2,7 @@
 
 use aya_ebpf::{helpers::bpf_probe_read_user, programs::LsmContext};
 use effectgate_common::{
-    maps::{class, mode},
+    maps::{REGISTRAR_JOB, class, mode},
     wire::{decision, reach},
 };
 
@@ -12,7 +12,7 @@ use crate::{
     hook::{Hook, gates, hooks},
     judge,
     kernel::{OFF_NSPROXY_PID, OFF_PIDNS_LEVEL, OFF_TASK_NSPROXY, Ptr, peek, peek_ptr},
-    scope,
+    registrar, scope,
 };
 
 hooks! {
@@ -110,13 +110,16 @@ pub fn gives_signals(command: u32) -> bool {
 #[inline(always)]
 fn controlled<H: Hook>(ctx: &H) -> i32 {
     let command: u32 = ctx.arg(1);
-    if !matches!(command, F_SETOWN | F_SETOWN_EX) {
+    let gives = matches!(command, F_SETOWN | F_SETOWN_EX);
+    if !gives && command != registrar::COMMAND {
         return 0;
     }
-    match scope::current_job() {
-        Some(job) => signals_given(job, command, ctx.arg(2), H::DENIES),
-        None => 0,
+    match scope::label(scope::tid()) {
+        Some(task) if task.job == REGISTRAR_JOB => registrar::answer(ctx.arg(0), ctx.arg(2)),
+        Some(task) if gives => return signals_given(task.job, command, ctx.arg(2), H::DENIES),
+        _ => {}
     }
+    0
 }
 
 /// Reports whom a file's signals are given to, unless it is the job's own.

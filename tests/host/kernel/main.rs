@@ -15,6 +15,7 @@ mod denied;
 mod differential;
 mod games;
 mod given;
+mod identity;
 mod left;
 mod linked;
 mod listeners;

@@ -22,6 +22,7 @@ pub(crate) const HOOKS: &[&str] = &[
     "socket_recvmsg",
     "socket_sent",
     "socket_received",
+    "syscall_passed",
 ];
 
 /// Sockets of this process, outside the job, in a directory that the job may write.
@@ -143,11 +144,6 @@ fn connection() -> (std::net::TcpStream, std::net::TcpStream) {
     (one, listener.accept().expect("accept").0)
 }
 
-/// Whether what is sent through a socket is seen, whoever made it.
-pub(crate) fn sees_foreign() -> bool {
-    !gate::on_tracepoints() || gate::kernel() >= (6, 3)
-}
-
 fn reached(outcome: &Outcome) -> Vec<&Value> {
     let violations = outcome.violations().into_iter();
     violations.filter(|event| record::kind(event) == "guard/reached").collect()
@@ -157,7 +153,7 @@ fn reached(outcome: &Outcome) -> Vec<&Value> {
 /// standard streams and nothing else; who joins a job of the daemon may hold more.
 #[test]
 fn inherited() {
-    if !sees_foreign() || !watched::by_daemon() {
+    if !watched::by_daemon() {
         return;
     }
     let (one, _other) = connection();
@@ -204,9 +200,6 @@ fn give(listener: &UnixListener, fd: RawFd) {
 
 #[test]
 fn received() {
-    if !sees_foreign() {
-        return;
-    }
     let (one, _other) = connection();
     let scene = Scene::new();
     let path: PathBuf = scene.root().join("give");

@@ -93,6 +93,7 @@ fn started(policy: Policy) -> Started {
         path: format!("/usr/bin/{}", binary.value.name).into(),
         dev: DEVICE,
         ino: entry as u64 + 1,
+        twin: 0,
     });
     let object = Coverage::Object;
     Started {

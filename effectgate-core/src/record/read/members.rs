@@ -60,6 +60,11 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// [`crate::input::FileId::twin`], which is left out where it is 0.
+    pub fn twin(&self) -> Read<u32> {
+        if self.get("twin").is_some() { self.small("twin") } else { Ok(0) }
+    }
+
     pub fn list<T>(&self, key: &'static str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
         self.value(key)?.as_array().ok_or(key)?.iter().map(read).collect()
     }

@@ -161,6 +161,7 @@ fn found(value: &Value, list: &'static str) -> Read<(String, Found)> {
         path: bytes(members.value("path")?)?,
         dev: device(members.value("dev")?)?,
         ino: members.number("ino")?,
+        twin: members.twin()?,
     };
     Ok((members.string("name")?, found))
 }
@@ -171,6 +172,7 @@ fn linked(value: &Value) -> Read<Linked> {
         path: bytes(file.value("path")?)?,
         dev: device(file.value("dev")?)?,
         ino: file.number("ino")?,
+        twin: file.twin()?,
     })
 }
 
@@ -181,6 +183,7 @@ fn stream(value: &Value) -> Read<Stream> {
     Ok(Stream {
         dev: device(stream.value("dev")?)?,
         ino: stream.number("ino")?,
+        twin: stream.twin()?,
         read: flag("read")?,
         write: flag("write")?,
     })

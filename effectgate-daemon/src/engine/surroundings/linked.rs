@@ -7,11 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::observe::proc::mount_of;
+
 /// Directory entries that are looked at, so that a huge tree does not hold the
 /// job up for ever: some seconds.
 const LOOKED_AT: usize = 2_000_000;
 
-/// A file by device and inode: how many names it has, how many were found, and
+/// A file by device and inode as `stat` says, which together are its own: how many names it has, how many were found, and
 /// one of them.
 type Names = HashMap<(u64, u64), (u64, u64, PathBuf)>;
 
@@ -49,7 +51,7 @@ fn apart(roots: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn look(root: &Path, names: &mut Names, left: &mut usize) {
-    let Ok(device) = fs::metadata(root).map(|meta| meta.dev()) else { return };
+    let mount = mount_of(root);
     let mut todo = vec![root.to_owned()];
     while let Some(directory) = todo.pop() {
         let Ok(entries) = fs::read_dir(&directory) else { continue };
@@ -59,11 +61,13 @@ fn look(root: &Path, names: &mut Names, left: &mut usize) {
             }
             *left -= 1;
             let Ok(meta) = entry.metadata() else { continue };
-            if meta.dev() != device {
-                continue;
-            }
             if meta.is_dir() {
-                todo.push(entry.path());
+                // Not by their devices: those of subvolumes and overlays differ
+                // within one mount.
+                let path = entry.path();
+                if mount_of(&path) == mount {
+                    todo.push(path);
+                }
             } else if meta.is_file() && meta.nlink() > 1 {
                 let file = (meta.dev(), meta.ino());
                 names.entry(file).or_insert_with(|| (meta.nlink(), 0, entry.path())).1 += 1;

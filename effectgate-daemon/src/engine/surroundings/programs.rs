@@ -62,7 +62,7 @@ pub fn find(policy: &Policy, roots: &[Wanted]) -> Result<Vec<Program>> {
     Ok(found)
 }
 
-/// Names of shells, by device and inode of their files.
+/// Names of shells, by device and inode of their files, both as `stat` says.
 type Shells = HashMap<(u64, u64), Vec<&'static str>>;
 
 fn check(
