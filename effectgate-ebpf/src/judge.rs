@@ -2,15 +2,17 @@
 //! from it. The same questions in the same order as `effectgate-core`'s `judge`
 //! asks them; user space judges every record again and says where the two differ.
 
-use aya_ebpf::{
-    helpers::{bpf_probe_read_kernel, generated::bpf_send_signal},
-    macros::map,
-    maps::HashMap,
-};
+mod address;
+mod settle;
+
+use aya_ebpf::{helpers::bpf_probe_read_kernel, macros::map, maps::HashMap};
 use effectgate_common::{
-    maps::{FileKey, Host, Terminal, asks, meant, mode, right},
-    wire::{decision, namespace, obj, op},
+    maps::{FileKey, Terminal, asks, meant, right},
+    wire::{decision, obj, op},
 };
+
+pub use address::{Address, address, cuts_off};
+pub use settle::{answer, denied, mode, settle};
 
 use crate::{
     kernel::{
@@ -20,9 +22,7 @@ use crate::{
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
-    scope,
-    verifier::veiled,
-    walk,
+    scope, walk,
 };
 
 /// Files that mean something to a job beside where they lie: bits of `meant`.
@@ -32,10 +32,6 @@ static FILES: HashMap<FileKey, u32> = HashMap::with_max_entries(65536, 0);
 /// Jobs' own terminals.
 #[map]
 static TERMINALS: HashMap<Terminal, u8> = HashMap::with_max_entries(4096, 0);
-
-/// Addresses that jobs may reach.
-#[map]
-static HOSTS: HashMap<Host, u8> = HashMap::with_max_entries(65536, 0);
 
 /// What a judgement found; the rest of a record repeats it.
 #[derive(Clone, Copy)]
@@ -313,91 +309,6 @@ fn stands_for_nothing(object: &Object, stream: u32, devices: u32) -> bool {
     TERMINALS.get_ptr(Terminal { job: object.job, rdev: object.rdev, reserved: 0 }).is_some()
 }
 
-/// An address that a job binds, connects or sends to.
-#[derive(Clone, Copy)]
-pub struct Address {
-    /// In four words as they stand in memory; IPv4 as IPv4-mapped IPv6.
-    pub words: [u32; 4],
-    /// Host byte order.
-    pub port: u32,
-    /// `IPPROTO_…`
-    pub protocol: u32,
-    /// The socket that answers there was made inside the job.
-    pub own: bool,
-    /// Whose network namespace it is an address of: one of `wire::namespace`.
-    pub namespace: u32,
-}
-
-/// `IPPROTO_UDP`.
-const UDP: u32 = 17;
-
-impl Address {
-    #[inline(always)]
-    pub fn is_ipv4(&self) -> bool {
-        self.words[0] == 0 && self.words[1] == 0 && self.words[2] == 0xffff_u32.to_be()
-    }
-
-    #[inline(always)]
-    pub fn is_loopback(&self) -> bool {
-        let [a, b, c, d] = self.words;
-        if self.is_ipv4() {
-            return d & 0xff == 127;
-        }
-        a | b | c == 0 && d == 1u32.to_be()
-    }
-
-    #[inline(always)]
-    pub fn is_unspecified(&self) -> bool {
-        let [a, b, c, d] = self.words;
-        d == 0 && (self.is_ipv4() || a | b | c == 0)
-    }
-
-    /// What is sent there is for every socket that is bound to its port.
-    #[inline(always)]
-    pub fn is_broadcast(&self) -> bool {
-        self.is_ipv4() && self.words[3] == 0x7fff_ffff_u32.to_be()
-    }
-
-    /// The four keys are all that a list of hosts can say of it.
-    #[inline(always)]
-    fn is_listed(&self, job: u64) -> bool {
-        // SAFETY: sixteen bytes either way.
-        let addr: [u8; 16] = unsafe { core::mem::transmute(self.words) };
-        let has = |port, protocol| HOSTS.get_ptr(Host { job, addr, port, protocol }).is_some();
-        has(self.port, self.protocol) || has(0, self.protocol) || has(self.port, 0) || has(0, 0)
-    }
-}
-
-/// Judges what a socket does at an address.
-#[inline(always)]
-pub fn address(job: u64, op: u16, address: &Address) -> u32 {
-    if !judges(job) {
-        return decision::NONE;
-    }
-    let own = if op == op::BIND {
-        address.is_loopback()
-    } else {
-        // How resolvers ask which source address they would have: nothing is
-        // sent, and nothing can listen there.
-        let probe = op == op::CONNECT && address.protocol == UDP && address.port == 0;
-        (address.own || probe) && (address.is_loopback() || address.is_unspecified())
-    };
-    match address.namespace {
-        // The same words say something else there.
-        namespace::FOREIGN => decision::OUTSIDE,
-        _ if !own && !address.is_listed(job) => decision::OUTSIDE,
-        namespace::OWN => decision::WITHIN,
-        _ => decision::UNKNOWN,
-    }
-}
-
-/// Whether the job is kept from addresses that its policy does not list: the
-/// network is cut off in every mode that does more than to observe.
-#[inline(always)]
-pub fn cuts_off(job: u64) -> bool {
-    mode(job) != mode::OBSERVE
-}
-
 /// Whether a Unix socket's file is listed.
 #[inline(always)]
 pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
@@ -407,57 +318,6 @@ pub fn unix(job: u64, dentry: Ptr, own: bool) -> u32 {
         () if own || file_meant(&key) & meant::UNIX != 0 => decision::WITHIN,
         () => decision::OUTSIDE,
     }
-}
-
-/// What is done about a finding in the job's mode. `denies`: whether the caller
-/// can keep the effect from happening.
-#[inline(always)]
-pub fn settle(job: u64, finding: u32, denies: bool) -> u32 {
-    veiled(u64::from(settled(job, finding, denies))) as u32
-}
-
-#[inline(always)]
-fn settled(job: u64, finding: u32, denies: bool) -> u32 {
-    if finding != decision::OUTSIDE && finding != decision::UNKNOWN {
-        return finding;
-    }
-    match mode(job) {
-        mode::ENFORCE if denies => decision::DENIED,
-        mode::KILL if finding == decision::OUTSIDE => {
-            // SAFETY: a number.
-            unsafe { bpf_send_signal(SIGKILL) };
-            decision::KILLED
-        }
-        _ => finding,
-    }
-}
-
-/// Whether a finding will be denied by a hook that can, and nothing done yet.
-#[inline(always)]
-pub fn denied(job: u64, finding: u32) -> bool {
-    let outside = finding == decision::OUTSIDE || finding == decision::UNKNOWN;
-    outside && mode(job) == mode::ENFORCE
-}
-
-/// What is done about effects outside the job's policy.
-#[inline(always)]
-pub fn mode(job: u64) -> u32 {
-    match scope::JOBS.get_ptr(job) {
-        // SAFETY: one word, written before the job starts.
-        Some(rules) => unsafe { (*rules).mode },
-        None => mode::OBSERVE,
-    }
-}
-
-const SIGKILL: u32 = 9;
-const EPERM: i32 = 1;
-
-/// What a hook that `denies` returns for a decision. What could not be reported
-/// is denied as well, where the policy says so.
-#[inline(always)]
-pub fn answer(job: u64, decision: u32, sent: bool, denies: bool) -> i32 {
-    let unreported = !sent && denies && denies_on_loss(job);
-    if decision == decision::DENIED || unreported { -EPERM } else { 0 }
 }
 
 /// Whether effects of this job are judged: the canary's are not.
@@ -470,20 +330,6 @@ pub fn judges(job: u64) -> bool {
 #[inline(always)]
 pub fn asks_programs(job: u64) -> bool {
     asks(job) & asks::PROGRAMS != 0
-}
-
-/// Whether, in this mode, what cannot be reported is to be denied.
-#[inline(always)]
-fn denies_on_loss(job: u64) -> bool {
-    match scope::JOBS.get_ptr(job) {
-        // SAFETY: words that are written before the job starts.
-        Some(rules) => unsafe {
-            (*rules).mode == mode::ENFORCE
-                && (*rules).asks != asks::NOT_JUDGED
-                && (*rules).asks & asks::DENY_ON_LOSS != 0
-        },
-        None => false,
-    }
 }
 
 /// The more serious of two findings.
