@@ -22,7 +22,9 @@ use crate::{
     },
     object::{self, Path},
     overlay::{self, OVERLAYFS},
-    scope, walk,
+    scope,
+    verifier::veiled,
+    walk,
 };
 
 /// Files that mean something to a job beside where they lie: bits of `meant`.
