@@ -207,7 +207,9 @@ impl Kernel {
     /// When the map is full.
     pub fn put_file(&mut self, key: maps::FileKey, meant: u32) -> Result<()> {
         let key = bytes16(&key);
-        self.hash::<[u8; 16], u32>("FILES")?.insert(key, meant, 0).context("too many programs")
+        self.hash::<[u8; 16], u32>("FILES")?
+            .insert(key, meant, 0)
+            .context("too many programs, sockets and files with a name elsewhere")
     }
 
     /// Takes that back.

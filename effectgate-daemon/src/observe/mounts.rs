@@ -77,6 +77,8 @@ fn path(mounts: &[Mount], inside: &[u8]) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     fn mount(root: &str, point: &str) -> Mount {
@@ -106,9 +108,9 @@ mod tests {
     #[test]
     fn a_file_of_this_machine_is_found() {
         let mut mounts = Mounts::default();
-        let mut file = FileObject { path: b"/self".to_vec(), ..FileObject::default() };
         let meta = std::fs::metadata("/proc").expect("it is mounted");
-        proc::identify(&mut file, &meta);
+        let dev = proc::device(meta.dev());
+        let mut file = FileObject { path: b"/self".to_vec(), dev, ..FileObject::default() };
         mounts.complete(&mut file);
         assert_eq!((file.path.as_slice(), file.path_cut), (&b"/proc/self"[..], false));
         let mut stranger = FileObject { dev: Device { major: 4095, minor: 9 }, ..file };

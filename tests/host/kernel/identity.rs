@@ -138,6 +138,26 @@ fn a_stream_is_told_from_its_twin() {
     }
 }
 
+/// There `stat` says another device of a file than of its directory.
+#[test]
+fn a_name_outside_is_found_on_an_overlay() {
+    let twins = Twins::on_an_overlay(|file| fs::write(file, "x").expect("write"));
+    let place = twins.one.parent().expect("the overlay");
+    let [root, outside] = ["root", "outside"].map(|name| place.join(name));
+    for directory in [&root, &outside] {
+        fs::create_dir(directory).expect("mkdir");
+    }
+    fs::write(outside.join("file"), "x").expect("write");
+    let name = root.join("name");
+    fs::hard_link(outside.join("file"), &name).expect("link");
+    twins.scene.allow(|envelope| envelope["allowed_roots"] = serde_json::json!([root]));
+    let words = ["open-write", name.to_str().expect("UTF-8")];
+    let outcome = Gate::new(&twins.scene).trigger(words);
+    outcome.assert_fail();
+    assert_eq!(record::text(&outcome.violations()[0]["rule"]["name"]), "hard-link");
+    assert_eq!(outcome.verdict()["disagreements"], 0, "{}", outcome.story());
+}
+
 /// Where programs are looked for: in a mount namespace of the run's own, the one
 /// program lies there.
 const PROGRAMS: &str = "/usr/local/sbin";

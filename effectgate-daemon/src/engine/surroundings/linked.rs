@@ -13,8 +13,8 @@ use crate::observe::proc::mount_of;
 /// job up for ever: some seconds.
 const LOOKED_AT: usize = 2_000_000;
 
-/// A file by device and inode as `stat` says, which together are its own: how many names it has, how many were found, and
-/// one of them.
+/// A file by device and inode as `stat` says, which together are its own: how
+/// many names it has, how many were found, and one of them.
 type Names = HashMap<(u64, u64), (u64, u64, PathBuf)>;
 
 /// The files below `roots` that have more names than are there: what is written
