@@ -197,20 +197,25 @@ impl Table {
         text
     }
 
-    /// Fails when an attempt was not made on a pinned kernel where others were. On
-    /// others it would do its harm to a machine that goes on.
-    pub fn complete(&self) -> Result<()> {
-        let pinned = vm::pinned()?;
-        let places = self.0.values().flat_map(BTreeMap::keys);
-        let places: BTreeSet<_> = places.filter(|(on, ..)| pinned.contains(on)).collect();
-        for ((_, name), row) in &self.0 {
-            if let Some((kernel, backend, mode)) =
-                places.iter().find(|place| !row.contains_key(**place))
+    /// Fails when one of these attempts was not made in every column on a pinned
+    /// kernel, or when the table holds another. On kernels that are not pinned it
+    /// would do its harm to a machine that goes on.
+    pub fn complete(&self, attempts: &BTreeSet<(usize, String)>, pinned: &[String]) -> Result<()> {
+        const HELP: &str = "run `cargo xtask evasions` and commit the result";
+        if let Some((_, name)) = self.0.keys().find(|attempt| !attempts.contains(*attempt)) {
+            bail!("{TABLE}: no test is called `{name}` any more; take its lines out");
+        }
+        for attempt in attempts {
+            let name = &attempt.1;
+            let row = self.0.get(attempt);
+            let row = row.with_context(|| format!("{TABLE}: `{name}` was never tried; {HELP}"))?;
+            for (kernel, (backend, mode)) in pinned.iter().flat_map(|on| COLUMNS.map(|of| (on, of)))
             {
-                bail!(
-                    "{TABLE}: `{name}` was not tried on {kernel} with {backend} under {mode}; \
-                     run `cargo xtask evasions` and commit the result"
-                );
+                if !row.contains_key(&(kernel.clone(), backend.to_owned(), mode.to_owned())) {
+                    bail!(
+                        "{TABLE}: `{name}` was not tried on {kernel} with {backend} under {mode}; {HELP}"
+                    );
+                }
             }
         }
         Ok(())
@@ -256,6 +261,29 @@ impl Table {
         }
         text
     }
+}
+
+/// The attempts that the tests make: lines of `rows!`, each a group, a name and
+/// the words in quotes.
+pub fn attempts(repo: &Repo) -> Result<BTreeSet<(usize, String)>> {
+    let directory = repo.root.join("tests/evasion");
+    let mut attempts = BTreeSet::new();
+    let cannot = || format!("cannot read {}", directory.display());
+    for entry in fs::read_dir(&directory).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            attempts.extend(text.lines().filter_map(attempt));
+        }
+    }
+    Ok(attempts)
+}
+
+fn attempt(line: &str) -> Option<(usize, String)> {
+    let mut words = line.split_whitespace();
+    let (group, name) = (words.next()?.parse().ok()?, words.next()?);
+    words.next()?.starts_with('"').then(|| (group, name.to_owned()))
 }
 
 /// `denied`, or `6.1: seen; 6.12, 7.3: denied`.
@@ -310,10 +338,37 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_not_made_somewhere_is_found() {
-        let mut table = Table::read(LINES).unwrap();
-        assert!(table.complete().is_ok());
-        table.take("8\tnew\t6.1\tlsm\tobserve\tseen\n").unwrap();
-        assert!(table.complete().is_err());
+    fn what_was_not_tried_somewhere_is_found() {
+        let pinned = ["6.1".to_owned(), "6.12".to_owned()];
+        let attempts = ["old", "new"].map(|name| (8, name.to_owned()));
+        let line = |name, kernel, (backend, mode)| {
+            format!("8\t{name}\t{kernel}\t{backend}\t{mode}\tseen\n")
+        };
+        let lines: Vec<_> = ["old", "new"]
+            .into_iter()
+            .flat_map(|name| pinned.iter().map(move |kernel| (name, kernel)))
+            .flat_map(|(name, kernel)| COLUMNS.map(|column| line(name, kernel, column)))
+            .collect();
+        let complete = |lines: &[String], attempts: &[(usize, String)]| {
+            let attempts = attempts.iter().cloned().collect();
+            Table::read(&lines.concat()).unwrap().complete(&attempts, &pinned).is_ok()
+        };
+        assert!(complete(&lines, &attempts));
+        assert!(!complete(&lines, &attempts[..1]), "one that is no test any more");
+        for left_out in 0..lines.len() {
+            let mut some = lines.clone();
+            some.remove(left_out);
+            assert!(!complete(&some, &attempts), "without {}", lines[left_out]);
+        }
+        assert!(!complete(&lines[..8], &attempts), "one that was never tried");
+    }
+
+    #[test]
+    fn attempts_are_the_lines_of_the_tests() {
+        let words = r#"    20 name_of_it "true , exec {file}" => "a/b" { harm: Done };"#;
+        assert_eq!(attempt(words), Some((20, "name_of_it".to_owned())));
+        for other in ["", "rows! {", "    let 20 = x;", "// 8 words", "8 name"] {
+            assert_eq!(attempt(other), None, "{other}");
+        }
     }
 }

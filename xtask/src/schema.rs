@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use effectgate_common::hooks::{Attach, HOOKS, Hook, On, Serves, Sock, SockAddr};
 use effectgate_core::rules;
 
-use crate::evasions;
 use crate::repo::Repo;
 use crate::run::run;
+use crate::{evasions, vm};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -39,7 +39,7 @@ pub fn main(args: &Args) -> Result<()> {
 
 /// Fails when a document is not what the code says.
 pub fn check(repo: &Repo) -> Result<()> {
-    evasions::Table::of(repo)?.complete()?;
+    evasions::Table::of(repo)?.complete(&evasions::attempts(repo)?, &vm::pinned()?)?;
     for (path, expected) in documents(repo)? {
         let found = fs::read_to_string(repo.root.join(&path)).unwrap_or_default();
         if found != expected {
