@@ -19,6 +19,9 @@ pub struct Side {
     pub runner: String,
     /// SHA-256 of the bundle's list of digests.
     pub bundle: String,
+    /// The log's origin, which no other run's log has. A bundle can be completed
+    /// and signed again; the run that it is of stays the same.
+    pub log: String,
     /// SHA-256 of the policy.
     pub policy: String,
     pub verdict: Outcome,
@@ -143,8 +146,8 @@ impl Decision {
             );
             self.say(Answer::Fail, message);
         }
-        if left.bundle == right.bundle {
-            self.say(Answer::Fail, "both bundles are one and the same".to_owned());
+        if left.log == right.log {
+            self.say(Answer::Fail, "both bundles are of one and the same run".to_owned());
         }
         if left.policy != right.policy {
             self.say(Answer::Fail, "the two ran under different policies".to_owned());

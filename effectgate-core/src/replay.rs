@@ -10,10 +10,10 @@ use std::io::BufRead;
 
 use serde_json::Value;
 
-pub(crate) use lines::{LONGEST, Lines};
+pub(crate) use lines::Lines;
 pub(crate) use place::{Places, stage};
 
-pub use lines::{Line, ReplayError, day};
+pub use lines::{LONGEST, Line, ReplayError, day};
 pub use records::{Records, Verified, verify};
 
 use crate::chain::Flaw;

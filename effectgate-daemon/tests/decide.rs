@@ -127,6 +127,24 @@ fn a_violation_is_never_frozen_and_no_ledger_excuses_it() {
     }
 }
 
+/// A bundle can be completed again, and signed again by whoever signed it; the
+/// run that it is of stays one.
+#[test]
+fn one_run_is_not_two_runners() {
+    let place = Place::new("pass", "pass");
+    fs::create_dir(place.path("again")).expect("a directory");
+    for entry in fs::read_dir(place.path("one")).expect("a bundle") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), place.path("again").join(entry.file_name())).expect("copy");
+    }
+    place.properties("again", "py-3.12", "fail");
+    let sides = ["one", "again"];
+    let failed = place.decide(sides, &[], 1);
+    assert_eq!(failed["reasons"][0], "both bundles are of one and the same run");
+    let said = place.freeze("ranking/top-10", sides, FAR, 1);
+    assert!(said.contains("both bundles are of one and the same run"), "{said}");
+}
+
 #[test]
 fn what_may_not_be_frozen_is_refused_with_every_reason() {
     let place = Place::new("pass", "fail");

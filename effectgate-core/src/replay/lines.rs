@@ -10,7 +10,7 @@ use crate::verdict::Log;
 
 /// No record is longer (bytes): the arguments of a program are at most 2 MiB
 /// (`MAX_ARG_STRLEN` and a quarter of the stack), escaped at most sixfold.
-pub(crate) const LONGEST: u64 = 64 << 20;
+pub const LONGEST: u64 = 64 << 20;
 
 /// Why a log does not hold.
 #[derive(Debug, thiserror::Error)]

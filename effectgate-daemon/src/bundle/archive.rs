@@ -26,9 +26,20 @@ const RATIO: u64 = 1000;
 /// An archive of nothing but small files may exceed that.
 const SMALL: u64 = 1 << 20;
 
+/// Nor of more files: an empty one costs an archive next to nothing, and a file
+/// system much.
+const MOST: usize = 100_000;
+
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// zstd's default; higher ones cost much time and save little.
 const LEVEL: i32 = 3;
+
+/// Whether data, decompressed, begins as such an archive does.
+#[must_use]
+pub fn is_tar(begin: &[u8]) -> bool {
+    const AT: usize = 257;
+    begin.get(AT..).is_some_and(|from| from.starts_with(b"ustar"))
+}
 
 /// Unpacks an archive into a new directory. What does not belong there is a
 /// problem, and ends the reading.
@@ -101,11 +112,15 @@ fn entries(archive: impl Read, length: u64, dir: &Path, name: &str) -> Result<He
         Ok(entries) => entries.raw(true),
         Err(error) => return Ok(Err(broken(&error))),
     };
-    for entry in entries {
+    for (count, entry) in entries.enumerate() {
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(broken(&error))),
         };
+        if count == MOST {
+            let error = io::Error::other("it holds more files than any bundle");
+            return Ok(Err(broken(&error)));
+        }
         let inside = match admit(&entry) {
             Ok(Some(name)) => name,
             Ok(None) => continue,
