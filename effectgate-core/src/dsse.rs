@@ -147,6 +147,13 @@ mod tests {
         ] {
             assert!(Envelope::parse(text.as_bytes()).is_err(), "{text}");
         }
+        let crowd = |count| {
+            let signatures = vec![Signature { keyid: String::new(), sig: vec![0; 64] }; count];
+            let envelope = Envelope { payload_type: "t".into(), payload: Vec::new(), signatures };
+            Envelope::parse(envelope.format().as_bytes())
+        };
+        assert!(crowd(SIGNATURES).is_ok());
+        assert!(matches!(crowd(SIGNATURES + 1), Err(DsseError::Crowd)));
     }
 
     proptest! {

@@ -59,7 +59,8 @@ pub fn unpack(path: &Path, problems: &mut Vec<Problem>) -> Result<TempDir> {
     let dir = TempDir::with_prefix("effectgate-bundle-").context("cannot make a directory")?;
     let whole = io::Cursor::new(magic).chain(file);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if let Err(problem) = entries(whole, length, dir.path(), &name)? {
+    let bounds = Bounds { bytes: bytes_of(length), files: MOST };
+    if let Err(problem) = entries(whole, bounds, dir.path(), &name)? {
         problems.push(problem);
     }
     Ok(dir)
@@ -76,6 +77,7 @@ pub fn pack(bundle: &Bundle, output: &Path) -> Result<()> {
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(parent.unwrap_or(Path::new(".")))
         .with_context(what)?;
+    ensure!(bundle.names().count() <= MOST, "{}: the bundle has more than {MOST} files", what());
     let mut encoder = zstd::Encoder::new(&mut file, LEVEL).with_context(what)?;
     encoder.include_checksum(true).with_context(what)?;
     let mut builder = tar::Builder::new(encoder);
@@ -100,14 +102,24 @@ pub fn pack(bundle: &Bundle, output: &Path) -> Result<()> {
 /// not hold.
 type Held = std::result::Result<(), Problem>;
 
-fn entries(archive: impl Read, length: u64, dir: &Path, name: &str) -> Result<Held> {
-    let bound = LARGEST.min(SMALL.saturating_add(length.saturating_mul(RATIO)));
+/// How much may come out of an archive.
+struct Bounds {
+    bytes: u64,
+    files: usize,
+}
+
+/// Of an archive of this length.
+fn bytes_of(length: u64) -> u64 {
+    LARGEST.min(SMALL.saturating_add(length.saturating_mul(RATIO)))
+}
+
+fn entries(archive: impl Read, bounds: Bounds, dir: &Path, name: &str) -> Result<Held> {
     let broken = |error: &io::Error| {
         let message = format!("it cannot be unpacked: {error}");
         Problem::new("bundle-archive", name, message, "take the archive as it was written")
     };
     let decoder = zstd::Decoder::new(archive).context("cannot start unpacking")?;
-    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: bound });
+    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: bounds.bytes });
     let entries = match archive.entries() {
         Ok(entries) => entries.raw(true),
         Err(error) => return Ok(Err(broken(&error))),
@@ -117,7 +129,7 @@ fn entries(archive: impl Read, length: u64, dir: &Path, name: &str) -> Result<He
             Ok(entry) => entry,
             Err(error) => return Ok(Err(broken(&error))),
         };
-        if count == MOST {
+        if count == bounds.files {
             let error = io::Error::other("it holds more files than any bundle");
             return Ok(Err(broken(&error)));
         }
