@@ -115,17 +115,18 @@ fn a_signature_is_of_one_key() {
     assert_eq!(rules(&path, &[]), [""; 0]);
 }
 
-/// One after the other, in every file: the smallest change is found, and so is
-/// every cut.
+/// One after the other, in every file: the smallest change is found. Of the two
+/// long files some bytes stand for all here; each byte of a statement is tried
+/// beside what checks it, and each byte of a log in `log.rs`.
 #[test]
 fn no_byte_changes_unseen() {
+    const LONG: usize = 2000;
     let key = Key::new();
     let (_dir, path) = sealed("noted", &key);
     let public = [key.public().clone()];
     let entries = fs::read_dir(&path).expect("a bundle");
     let files: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
     let whole = |file: &OsString| fs::read(path.join(file)).expect("read");
-    let total: usize = files.iter().map(|file| whole(file).len()).sum();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let tried: usize = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
@@ -137,16 +138,24 @@ fn no_byte_changes_unseen() {
                     let mut tried = 0;
                     for name in files {
                         let (file, whole) = (own.path().join(name), whole(name));
-                        for at in (worker..whole.len()).step_by(threads) {
+                        let step = if whole.len() > LONG { 61 } else { 1 };
+                        let all = (0..whole.len()).step_by(step);
+                        for at in all.skip(worker).step_by(threads) {
                             let mut changed = whole.clone();
                             changed[at] ^= 1 << (at % 8);
-                            for bytes in [&changed[..], &whole[..at]] {
-                                fs::write(&file, bytes).expect("write");
-                                let problems = found(own.path(), public);
-                                let seen = problems.is_ok_and(|found| !found.is_empty());
-                                assert!(seen, "{name:?}, byte {at} of {}", bytes.len());
-                            }
+                            fs::write(&file, changed).expect("write");
+                            let problems = found(own.path(), public);
+                            let seen = problems.is_ok_and(|found| !found.is_empty());
+                            assert!(seen, "{name:?}, byte {at}");
                             tried += 1;
+                        }
+                        for cut in [0, whole.len() / 2, whole.len() - 1] {
+                            fs::write(&file, &whole[..cut]).expect("write");
+                            let problems = found(own.path(), public);
+                            assert!(
+                                problems.is_ok_and(|found| !found.is_empty()),
+                                "{name:?} {cut}"
+                            );
                         }
                         fs::write(&file, &whole).expect("write");
                     }
@@ -157,7 +166,7 @@ fn no_byte_changes_unseen() {
             .collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker")).sum()
     });
-    assert_eq!(tried, total);
+    assert!(tried > 2500, "{tried}");
 }
 
 /// What lies in a bundle is what its readers read: of two files for one segment
