@@ -31,7 +31,7 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
         let value = program
             .and_then(|program| of_program(bytes, program, at, end))
             .or_else(|| of_user(bytes, at, before, end))
-            .or_else(|| value_of(bytes, name, before, end));
+            .or_else(|| value_of(bytes, at, end));
         if let Some(found) = Program::named(name) {
             program = Some(found);
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
@@ -76,9 +76,11 @@ fn of_user(bytes: &[u8], at: usize, before: Option<u8>, end: usize) -> Option<(u
     Some((if quoted { start } else { start + password }, stop))
 }
 
-/// Where the value of a name that ended at `end` stands.
-fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option<(usize, usize)> {
-    if !matches!(bytes.get(end), Some(b'=' | b':' | b'"' | b'\'' | b' ' | b'\t')) {
+/// Where the value of the name in these places stands.
+fn value_of(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
+    let name = &bytes[at..end];
+    let follows = bytes.get(end)?;
+    if !matches!(follows, b'=' | b':' | b'"' | b'\'' | b' ' | b'\t' | b'>' | b'+' | b'%') {
         return None;
     }
     if !may_promise(name) {
@@ -89,13 +91,20 @@ fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option
     if header.is_none() && promise.is_none() {
         return None;
     }
+    let before = at.checked_sub(1).map(|before| bytes[before]);
     let quote = before.filter(|b| matches!(b, b'"' | b'\''));
     let closed = quote.is_some() && bytes.get(end) == quote.as_ref();
     let mut start = end + usize::from(closed);
     let kept = |start, stop| promise.is_some_and(|promise| promise.keeps(&bytes[start..stop]));
-    if bytes.get(start) == Some(&b'=') {
-        let (start, stop) = assigned(bytes, start + 1, before, quote.filter(|_| !closed));
+    if let Some(given) = given(bytes, start, closed) {
+        let (start, stop) = match given {
+            Given::Tight(start) => assigned(bytes, start, before, quote.filter(|_| !closed)),
+            Given::Apart(start) => (start, statement_end(bytes, start)),
+        };
         return (!kept(start, stop)).then_some((start, stop));
+    }
+    if let Some(element) = element(bytes, at, end) {
+        return Some(element);
     }
     let spaces = run(bytes, start, is_space);
     if bytes.get(spaces) == Some(&b':') {
@@ -110,10 +119,76 @@ fn value_of(bytes: &[u8], name: &[u8], before: Option<u8>, end: usize) -> Option
         }
         return Some((start, header_end(bytes, start, quote, closed)));
     }
-    let option = name.starts_with(b"-") && promise.is_some() && spaces > end;
-    option
-        .then(|| (spaces, option_end(bytes, spaces)))
-        .filter(|(start, stop)| stop > start && !kept(*start, *stop))
+    if promise.is_none() || spaces == end {
+        return None;
+    }
+    if name.starts_with(b"-") {
+        let stop = option_end(bytes, spaces);
+        return (stop > spaces && !kept(spaces, stop)).then_some((spaces, stop));
+    }
+    // `set password …`: a word that is no word of a language.
+    let stop = shell_word(bytes, spaces);
+    is_random(&bytes[spaces..stop]).then_some((spaces, stop))
+}
+
+/// How a value is given to a name: it begins here.
+enum Given {
+    /// `NAME=value`, also with `:=` or `+=`, or as a URL writes it.
+    Tight(usize),
+    /// `name = value`, as languages write it.
+    Apart(usize),
+}
+
+/// What stands behind a name, and its closing quote where it has one.
+fn given(bytes: &[u8], from: usize, closed: bool) -> Option<Given> {
+    const SIGNS: [&[u8]; 5] = [b"=", b":=", b"+=", b"%3D", b"%3d"];
+    // `environ["TOKEN"] = …`
+    let from = from + usize::from(closed && bytes.get(from) == Some(&b']'));
+    let spaces = run(bytes, from, is_space);
+    let sign = SIGNS.iter().find(|sign| bytes[spaces..].starts_with(sign))?;
+    let after = spaces + sign.len();
+    if spaces == from && !closed {
+        return Some(Given::Tight(after));
+    }
+    let start = run(bytes, after, |b| is_space(b) || matches!(b, b'=' | b'>'));
+    (start < bytes.len()).then_some(Given::Apart(start))
+}
+
+/// What an element of this name holds: `<password>…</password>`.
+fn element(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
+    let prefix = bytes[..at].iter().rev().find(|b| !is_name(**b) && **b != b':')?;
+    let tag = run(bytes, end, |b| !matches!(b, b'<' | b'>'));
+    let start = tag + 1;
+    let stop = find(bytes, start, b'<');
+    let closed = bytes.get(tag) == Some(&b'>') && bytes.get(stop) == Some(&b'<');
+    (*prefix == b'<' && closed && stop > start).then_some((start, stop))
+}
+
+/// The end of a value in a line of a script: of its quotes, or where the line or
+/// the statement goes on.
+fn statement_end(bytes: &[u8], start: usize) -> usize {
+    if let Some(quote @ (b'"' | b'\'')) = bytes.get(start) {
+        return quoted_end(bytes, start + 1, *quote);
+    }
+    run(bytes, start, |b| !matches!(b, b'\n' | b';' | b',' | b'&' | b'|' | b')' | b'}'))
+}
+
+/// Letters of both cases and digits, long and without a break: what a machine
+/// made up.
+pub(super) fn is_random(word: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    let quote = |b: &u8| matches!(b, b'"' | b'\'');
+    let word = match word {
+        [first, inner @ .., last] if quote(first) && first == last => inner,
+        word => word,
+    };
+    let has = |part: fn(&u8) -> bool| word.iter().any(part);
+    word.len() >= LEAST
+        && word.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=_-".contains(b))
+        && !matches!(word[0], b'/' | b'-')
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
 }
 
 /// The end of an option's value inside a script. Where that value is empty or
@@ -160,10 +235,23 @@ fn shell_word(bytes: &[u8], start: usize) -> usize {
     while let Some(b) = bytes.get(at) {
         at = match b {
             b'\\' => at + 2,
-            b'"' | b'\'' => find(bytes, at + 1, *b) + 1,
+            b'"' => quoted_end(bytes, at + 1, b'"'),
+            b'\'' => find(bytes, at + 1, b'\'') + 1,
             b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'<' | b'>' | b')' => return at,
             _ => at + 1,
         };
+    }
+    at.min(bytes.len())
+}
+
+/// Behind the quote that closes; one behind a backslash does not.
+fn quoted_end(bytes: &[u8], start: usize, quote: u8) -> usize {
+    let mut at = start;
+    while let Some(b) = bytes.get(at) {
+        at += if *b == b'\\' { 2 } else { 1 };
+        if *b == quote {
+            break;
+        }
     }
     at.min(bytes.len())
 }
@@ -194,12 +282,41 @@ mod tests {
             ("export DB_PASSWORD=abc; make", "export DB_PASSWORD=[redacted]; make"),
             ("x; TOKEN=\"a b\" make", "x; TOKEN=[redacted] make"),
             ("x; TOKEN=a\\ b make", "x; TOKEN=[redacted] make"),
+            (r#"x; TOKEN="a\" b" make"#, "x; TOKEN=[redacted] make"),
+            (r"x; token = 'a\' b', 1", "x; token = [redacted], 1"),
             ("env 'SECRET=a b' make", "env 'SECRET=[redacted]' make"),
             ("Authorization: Bearer abc", "Authorization: [redacted]"),
             ("curl -H 'X-Api-Key: abc' http://x", "curl -H 'X-Api-Key: [redacted]' http://x"),
             (r#"{"password": "a b", "x": 1}"#, r#"{"password": [redacted], "x": 1}"#),
             ("mysql --password abc -e x", "mysql --password [redacted] -e x"),
             ("p --token --key abc -e x", "p --token [redacted] -e x"),
+            // As languages, make and URLs write it.
+            ("password = \"a b\"\nx = 1", "password = [redacted]\nx = 1"),
+            ("db.password = hunter2; x", "db.password = [redacted]; x"),
+            ("--token = abc", "--token = [redacted]"),
+            ("os.environ['TOKEN']='abc'; x()", "os.environ['TOKEN']=[redacted]; x()"),
+            ("x[\"api_key\"] = 'abc', 1", "x[\"api_key\"] = [redacted], 1"),
+            ("{'token' => 'abc', 1 => 2}", "{'token' => [redacted], 1 => 2}"),
+            ("make TOKEN:=abc", "make TOKEN:=[redacted]"),
+            ("make TOKEN+=abc", "make TOKEN+=[redacted]"),
+            ("http://h/?to=a%3Ftoken%3Dabc x", "http://h/?to=a%3Ftoken%3D[redacted] x"),
+            ("http://h/?a=1&sig=abc", "http://h/?a=1&sig=[redacted]"),
+            ("http://h/?X-Amz-Signature=abc&b=1", "http://h/?X-Amz-Signature=[redacted]&b=1"),
+            ("<password>a b</password>", "<password>[redacted]</password>"),
+            (
+                "<w:Password Type=\"t\">abc</w:Password>",
+                "<w:Password Type=\"t\">[redacted]</w:Password>",
+            ),
+            (
+                "aws configure set aws_secret_access_key Zq7Xw9Kf3TbLm2Rv8NpYc4Hd x",
+                "aws configure set aws_secret_access_key [redacted] x",
+            ),
+            ("nmcli c password 'Zq7Xw9Kf3TbLm2Rv8NpYc4Hd'", "nmcli c password [redacted]"),
+            ("Server=h;Uid=u;Pwd=abc;", "Server=h;Uid=u;Pwd=[redacted];"),
+            ("PWD=/a/b OLDPWD=/c make", "PWD=/a/b OLDPWD=/c make"),
+            ("grep token src/token_of_many_kinds.rs", "grep token src/token_of_many_kinds.rs"),
+            ("if [ \"$TOKEN\" = \"\" ]; then", "if [ \"$TOKEN\" = \"\" ]; then"),
+            ("a<token> b", "a<token> b"),
             ("MONKEY=1 KEYBOARD=2", "MONKEY=1 KEYBOARD=2"),
             ("/private:/data", "/private:/data"),
             ("PATH=/bin", "PATH=/bin"),
