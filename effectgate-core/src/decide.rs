@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::freeze::{Freeze, Run, State};
+use crate::freeze::{Freeze, Run, State, folded};
 use crate::input::Exit;
 use crate::properties::{COMMAND, Properties, PropertyResult};
 use crate::verdict::Outcome;
@@ -139,7 +139,7 @@ impl Decision {
 
     /// Two runs of one thing by two runners.
     fn pair(&mut self, left: &Side, right: &Side) {
-        if left.runner == right.runner {
+        if folded(&left.runner) == folded(&right.runner) {
             let message = format!(
                 "both runs are of runner {:?}: to run again is no second opinion",
                 left.runner

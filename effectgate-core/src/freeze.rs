@@ -117,7 +117,7 @@ impl Freeze {
 
     fn check_runs(&self, at: &mut impl FnMut(Column) -> Pos, faults: &mut Faults) {
         const RULE: &str = "ledger-runs";
-        if self.first.runner == self.second.runner {
+        if folded(&self.first.runner) == folded(&self.second.runner) {
             let message = "both runs are one runner's: to run again is no second opinion";
             let help = "freeze only what two runners disagree on";
             faults.add(at(Column::SecondRunner), RULE, message, help);
@@ -196,9 +196,10 @@ fn covered(property: &str) -> Option<&'static str> {
     ];
     const KEYS: [&str; 5] =
         ["allowed_roots", "allowed_tools", "allowed_env", "allowed_hosts", "network"];
-    let lower = property.to_lowercase();
-    let first = lower.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-    if lower == COMMAND {
+    let folded = folded(property);
+    let shown = folded.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let first = shown.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if shown.trim_end_matches(|c: char| !c.is_alphanumeric()) == COMMAND {
         return Some("the command's exit code, which no envelope and no freeze excuses");
     }
     if Class::from_name(first).is_some() {
@@ -207,7 +208,30 @@ fn covered(property: &str) -> Option<&'static str> {
     if WORDS.contains(&first) {
         return Some("what the envelope decides on");
     }
-    KEYS.contains(&first).then_some("a key of the envelope")
+    let is_key = |key: &&str| {
+        let rest = shown.strip_prefix(*key);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    KEYS.iter().any(is_key).then_some("a key of the envelope")
+}
+
+/// A name as a reader takes it: in lower case, without what is not seen (Unicode's
+/// default ignorable code points), and with full-width letters as plain ones.
+pub(crate) fn folded(name: &str) -> String {
+    let seen = name.chars().filter(|c| {
+        !matches!(
+            u32::from(*c),
+            0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f
+                | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164
+                | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfff8 | 0x1d173..=0x1d17a
+                | 0xe0000..=0xe0fff
+        )
+    });
+    let plain = seen.map(|c| match u32::from(c) {
+        wide @ 0xff01..=0xff5e => char::from_u32(wide - 0xfee0).unwrap_or(c),
+        _ => c,
+    });
+    plain.flat_map(char::to_lowercase).collect()
 }
 
 /// The ledger's columns, in their order.

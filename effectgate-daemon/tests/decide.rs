@@ -16,17 +16,21 @@ impl Place {
     fn new(one: &str, other: &str) -> Place {
         let place = Place(tempfile::tempdir().expect("a directory"));
         for (from, to) in [("pass", "one"), ("other", "other"), ("fail", "bad")] {
-            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles").join(from);
-            fs::create_dir(place.path(to)).expect("a directory");
-            for entry in fs::read_dir(from).expect("a bundle") {
-                let entry = entry.expect("an entry");
-                fs::copy(entry.path(), place.path(to).join(entry.file_name())).expect("copy");
-            }
+            place.copy(from, to);
         }
         place.properties("one", "py-3.11", one);
         // Its command ended with 1: what it says of `wording` tells why.
         place.properties("other", "py-3.12", other);
         place
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles").join(from);
+        fs::create_dir(self.path(to)).expect("a directory");
+        for entry in fs::read_dir(from).expect("a bundle") {
+            let entry = entry.expect("an entry");
+            fs::copy(entry.path(), self.path(to).join(entry.file_name())).expect("copy");
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -132,11 +136,7 @@ fn a_violation_is_never_frozen_and_no_ledger_excuses_it() {
 #[test]
 fn one_run_is_not_two_runners() {
     let place = Place::new("pass", "pass");
-    fs::create_dir(place.path("again")).expect("a directory");
-    for entry in fs::read_dir(place.path("one")).expect("a bundle") {
-        let entry = entry.expect("an entry");
-        fs::copy(entry.path(), place.path("again").join(entry.file_name())).expect("copy");
-    }
+    place.copy("pass", "again");
     place.properties("again", "py-3.12", "fail");
     let sides = ["one", "again"];
     let failed = place.decide(sides, &[], 1);
