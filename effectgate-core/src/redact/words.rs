@@ -156,12 +156,18 @@ fn given(bytes: &[u8], from: usize, closed: bool) -> Option<Given> {
 
 /// What an element of this name holds: `<password>…</password>`.
 fn element(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
-    let prefix = bytes[..at].iter().rev().find(|b| !is_name(**b) && **b != b':')?;
-    let tag = run(bytes, end, |b| !matches!(b, b'<' | b'>'));
+    // A tag is short: what only looks like one is not read to its end each time.
+    const TAG: usize = 256;
+    let mut opened = bytes[at.saturating_sub(TAG)..at].iter().rev();
+    let prefix = opened.find(|b| !is_name(**b) && **b != b':')?;
+    let near = &bytes[..bytes.len().min(end + TAG)];
+    let tag = run(near, end, |b| !matches!(b, b'<' | b'>'));
+    if *prefix != b'<' || near.get(tag) != Some(&b'>') {
+        return None;
+    }
     let start = tag + 1;
     let stop = find(bytes, start, b'<');
-    let closed = bytes.get(tag) == Some(&b'>') && bytes.get(stop) == Some(&b'<');
-    (*prefix == b'<' && closed && stop > start).then_some((start, stop))
+    (stop > start && stop < bytes.len()).then_some((start, stop))
 }
 
 /// The end of a value in a line of a script: of its quotes, or where the line or
@@ -272,6 +278,35 @@ fn is_space(b: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::values;
+
+    /// Each of these was read to its end once for each of its names.
+    #[test]
+    fn what_only_begins_like_a_value_costs_no_more() {
+        for part in [
+            "token ",
+            "token:",
+            "<token ",
+            "token> ",
+            "<token>",
+            "token = ",
+            "token='",
+            "token \"'",
+            "token:\"",
+            "\"token\": \"",
+            "--token \"'",
+            "--token --token ",
+            "-u \"a:",
+            "x-key: \"",
+            "token=\"\\",
+            "token=a\\ ",
+            "<token>a",
+            "token%3D ",
+            "x; token=",
+        ] {
+            let text = part.repeat((1 << 17) / part.len());
+            assert!(!values(text.as_bytes()).is_empty(), "{part}");
+        }
+    }
 
     #[test]
     fn examples() {
