@@ -55,10 +55,10 @@ pub fn is_listed(name: &str) -> bool {
 
 /// The number of a closed segment of the log, from 0: `events-000000.jsonl.zst`,
 /// or without `.zst` where it could not be compressed.
-pub fn segment(name: &str) -> Option<u64> {
+pub fn segment(name: &str) -> Option<u32> {
     let (number, _) = name.strip_prefix("events-")?.split_once('.')?;
     let plain = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
-    let number: u64 = plain.then(|| number.parse().ok()).flatten()?;
+    let number: u32 = plain.then(|| number.parse().ok()).flatten()?;
     let closed = format!("events-{number:06}.jsonl");
     (name.strip_suffix(".zst").unwrap_or(name) == closed).then_some(number)
 }
@@ -152,6 +152,8 @@ mod tests {
             ("events-0000012.jsonl.zst", None),
             ("events-12.jsonl.zst", None),
             ("events-+00012.jsonl.zst", None),
+            // No log has so many: what reads them would pass it over.
+            ("events-4294967296.jsonl", None),
             ("events-99999999999999999999.jsonl.zst", None),
             ("events.jsonl", None),
         ] {

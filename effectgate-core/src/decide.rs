@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::freeze::{Freeze, Run, State};
+use crate::freeze::{Freeze, Run, State, folded};
 use crate::input::Exit;
 use crate::properties::{COMMAND, Properties, PropertyResult};
 use crate::verdict::Outcome;
@@ -19,6 +19,9 @@ pub struct Side {
     pub runner: String,
     /// SHA-256 of the bundle's list of digests.
     pub bundle: String,
+    /// The log's origin, which no other run's log has. A bundle can be completed
+    /// and signed again; the run that it is of stays the same.
+    pub log: String,
     /// SHA-256 of the policy.
     pub policy: String,
     pub verdict: Outcome,
@@ -136,15 +139,15 @@ impl Decision {
 
     /// Two runs of one thing by two runners.
     fn pair(&mut self, left: &Side, right: &Side) {
-        if left.runner == right.runner {
+        if folded(&left.runner) == folded(&right.runner) {
             let message = format!(
                 "both runs are of runner {:?}: to run again is no second opinion",
                 left.runner
             );
             self.say(Answer::Fail, message);
         }
-        if left.bundle == right.bundle {
-            self.say(Answer::Fail, "both bundles are one and the same".to_owned());
+        if left.log == right.log {
+            self.say(Answer::Fail, "both bundles are of one and the same run".to_owned());
         }
         if left.policy != right.policy {
             self.say(Answer::Fail, "the two ran under different policies".to_owned());

@@ -29,7 +29,13 @@ pub enum DsseError {
     Form(#[from] serde_json::Error),
     #[error("its {0} is no Base64")]
     Base64(&'static str),
+    #[error("it holds more than 16 signatures")]
+    Crowd,
 }
+
+/// Signatures of an envelope that are read: to verify one costs as much as to
+/// read all of the payload.
+const SIGNATURES: usize = 16;
 
 /// What is signed: type and payload with their lengths, so that neither can be
 /// taken for a part of the other.
@@ -46,6 +52,9 @@ impl Envelope {
     /// [`DsseError`].
     pub fn parse(bytes: &[u8]) -> Result<Envelope, DsseError> {
         let written: Written = serde_json::from_slice(bytes)?;
+        if written.signatures.len() > SIGNATURES {
+            return Err(DsseError::Crowd);
+        }
         let signature = |one: WrittenSignature| -> Result<Signature, DsseError> {
             let sig = decode(&one.sig).ok_or(DsseError::Base64("signature"))?;
             Ok(Signature { keyid: one.keyid, sig })
@@ -138,6 +147,13 @@ mod tests {
         ] {
             assert!(Envelope::parse(text.as_bytes()).is_err(), "{text}");
         }
+        let crowd = |count| {
+            let signatures = vec![Signature { keyid: String::new(), sig: vec![0; 64] }; count];
+            let envelope = Envelope { payload_type: "t".into(), payload: Vec::new(), signatures };
+            Envelope::parse(envelope.format().as_bytes())
+        };
+        assert!(crowd(SIGNATURES).is_ok());
+        assert!(matches!(crowd(SIGNATURES + 1), Err(DsseError::Crowd)));
     }
 
     proptest! {

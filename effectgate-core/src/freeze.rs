@@ -9,6 +9,7 @@ pub use ledger::{HEADER, format, parse};
 
 use crate::envelope;
 use crate::fault::{Fault, Faults, quoted};
+use crate::form::Key;
 use crate::input::Class;
 use crate::manifest::{self, is_bot};
 use crate::properties::{COMMAND, PropertyResult};
@@ -124,7 +125,7 @@ impl Freeze {
 
     fn check_runs(&self, at: &mut impl FnMut(Column) -> Pos, faults: &mut Faults) {
         const RULE: &str = "ledger-runs";
-        if self.first.runner == self.second.runner {
+        if folded(&self.first.runner) == folded(&self.second.runner) {
             let message = "both runs are one runner's: to run again is no second opinion";
             let help = "freeze only what two runners disagree on";
             faults.add(at(Column::SecondRunner), RULE, message, help);
@@ -203,9 +204,10 @@ fn covered(property: &str) -> Option<&'static str> {
         "coverage",
         "evidence",
     ];
-    let lower = property.to_lowercase();
-    let first = lower.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-    if lower == COMMAND {
+    let folded = folded(property);
+    let shown = folded.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let first = shown.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if shown.trim_end_matches(|c: char| !c.is_alphanumeric()) == COMMAND {
         return Some("the command's exit code, which no envelope and no freeze excuses");
     }
     if Class::from_name(first).is_some() {
@@ -214,11 +216,31 @@ fn covered(property: &str) -> Option<&'static str> {
     if WORDS.contains(&first) {
         return Some("what the envelope decides on");
     }
-    let keys = [&envelope::FORMAT, &manifest::FORMAT].map(|format| format.root.keys);
-    keys.into_iter()
-        .flatten()
-        .any(|key| key.name == first && !WHO.contains(&first))
-        .then_some("a key of a policy")
+    let is_key = |key: &Key| {
+        let rest = shown.strip_prefix(key.name).filter(|_| !WHO.contains(&key.name));
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let mut keys = [&envelope::FORMAT, &manifest::FORMAT].into_iter().flat_map(|of| of.root.keys);
+    keys.any(is_key).then_some("a key of a policy")
+}
+
+/// A name as a reader takes it: in lower case, without what is not seen (Unicode's
+/// default ignorable code points), and with full-width letters as plain ones.
+pub(crate) fn folded(name: &str) -> String {
+    let seen = name.chars().filter(|c| {
+        !matches!(
+            u32::from(*c),
+            0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f
+                | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164
+                | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfff8 | 0x1d173..=0x1d17a
+                | 0xe0000..=0xe0fff
+        )
+    });
+    let plain = seen.map(|c| match u32::from(c) {
+        wide @ 0xff01..=0xff5e => char::from_u32(wide - 0xfee0).unwrap_or(c),
+        _ => c,
+    });
+    plain.flat_map(char::to_lowercase).collect()
 }
 
 /// The ledger's columns, in their order.

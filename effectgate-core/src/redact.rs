@@ -152,7 +152,7 @@ mod tests {
     /// Words by which a secret is given, and that secret.
     fn given() -> impl Strategy<Value = (Vec<String>, String)> {
         let secret = "[A-Za-z0-9_]{24,40}";
-        (secret, "[a-z]{1,8}", 0..32usize).prop_map(|(s, user, kind)| {
+        (secret, "[a-z]{1,8}", 0..40usize).prop_map(|(s, user, kind)| {
             let all = match kind {
                 0 => vec!["-u".into(), format!("{user}:{s}")],
                 1 => vec!["-sku".into(), format!("{user}:{s}")],
@@ -185,6 +185,14 @@ mod tests {
                 28 => vec![format!("export SSHPASS={s}")],
                 29 => vec!["redis-cli".into(), "-a".into(), s.clone()],
                 30 => vec!["unzip".into(), "-P".into(), s.clone()],
+                31 => vec![format!("python -c 'x(); password = \"{s}\"'")],
+                32 => vec![format!("token = {s}")],
+                33 => vec![format!("import os\nos.environ['TOKEN'] = '{s}'\nrun()")],
+                34 => vec!["curl".into(), "-b".into(), format!("{user}={s}")],
+                35 => vec!["--cookie".into(), format!("{user}={s}")],
+                36 => vec!["set".into(), "secret_access_key".into(), format!("aB1{s}")],
+                37 => vec![format!("<a><password>{s}</password></a>")],
+                38 => vec![format!("http://h/?next=%2Fx%3Ftoken%3D{s}")],
                 _ => vec![format!("note bearer {s}0")],
             };
             (all, s)

@@ -20,7 +20,7 @@ use crate::chain::Flaw;
 use crate::input::{Class, Input};
 use crate::policy::Policy;
 use crate::record::read;
-use crate::step::{self, State, step};
+use crate::step::{self, State};
 use crate::verdict::{Outcome, Verdict, Violation};
 
 /// What a log says when it is judged again.
@@ -163,7 +163,7 @@ impl Run {
             self.due.pop_front();
         }
         if self.due.is_empty() {
-            let output = step(&mut self.state, input()?);
+            let output = step::written(&mut self.state, input()?);
             self.due.extend(output.records);
             verdict = output.verdict;
         }

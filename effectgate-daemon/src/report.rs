@@ -33,7 +33,7 @@ use crate::{bundle::Bundle, clock, commands::policy, diagnose::visible};
 pub fn text(verdict: &Verdict) -> String {
     let mut text = String::new();
     for violation in &verdict.violations {
-        let _ = writeln!(text, "{violation}");
+        let _ = writeln!(text, "{}", visible(&violation.to_string()));
         if let Some(process) = &violation.process {
             let _ = writeln!(text, "  process {}", words::lineage(process));
         }

@@ -2,6 +2,7 @@
 //! since. `tests/bundles` holds those of every version that wrote them
 //! otherwise; all stay readable.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -114,31 +115,92 @@ fn a_signature_is_of_one_key() {
     assert_eq!(rules(&path, &[]), [""; 0]);
 }
 
-/// One after the other, in every file: the smallest change is found.
+/// One after the other, in every file: the smallest change is found. Of the two
+/// long files some bytes stand for all here; each byte of a statement is tried
+/// beside what checks it, and each byte of a log in `log.rs`.
 #[test]
 fn no_byte_changes_unseen() {
+    const LONG: usize = 2000;
     let key = Key::new();
     let (_dir, path) = sealed("noted", &key);
     let public = [key.public().clone()];
-    for entry in fs::read_dir(&path).expect("a bundle") {
-        let file = entry.expect("an entry").path();
-        let whole = fs::read(&file).expect("read");
-        // Where hashes and signatures do the finding, some bytes stand for all.
-        let step = if whole.len() > 1000 { 61 } else { 7 };
-        for at in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
-            let mut changed = whole.clone();
-            changed[at] ^= 1;
-            fs::write(&file, &changed).expect("write");
-            let problems = found(&path, &public);
-            assert!(problems.is_ok_and(|found| !found.is_empty()), "{} {at}", file.display());
+    let entries = fs::read_dir(&path).expect("a bundle");
+    let files: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+    let whole = |file: &OsString| fs::read(path.join(file)).expect("read");
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let tried: usize = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|worker| {
+                let (files, whole, path, public) = (&files, &whole, &path, &public);
+                scope.spawn(move || {
+                    let own = tempfile::tempdir().expect("a directory");
+                    copy(path, own.path());
+                    let mut tried = 0;
+                    for name in files {
+                        let (file, whole) = (own.path().join(name), whole(name));
+                        let step = if whole.len() > LONG { 61 } else { 1 };
+                        let all = (0..whole.len()).step_by(step);
+                        for at in all.skip(worker).step_by(threads) {
+                            let mut changed = whole.clone();
+                            changed[at] ^= 1 << (at % 8);
+                            fs::write(&file, changed).expect("write");
+                            let problems = found(own.path(), public);
+                            let seen = problems.is_ok_and(|found| !found.is_empty());
+                            assert!(seen, "{name:?}, byte {at}");
+                            tried += 1;
+                        }
+                        for cut in [0, whole.len() / 2, whole.len() - 1] {
+                            fs::write(&file, &whole[..cut]).expect("write");
+                            let problems = found(own.path(), public);
+                            assert!(
+                                problems.is_ok_and(|found| !found.is_empty()),
+                                "{name:?} {cut}"
+                            );
+                        }
+                        fs::write(&file, &whole).expect("write");
+                    }
+                    assert_eq!(rules(own.path(), public), [""; 0]);
+                    tried
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker")).sum()
+    });
+    assert!(tried > 2500, "{tried}");
+}
+
+/// What lies in a bundle is what its readers read: of two files for one segment
+/// of the log, or one that no log has, none is passed over, listed or not.
+#[test]
+fn nothing_lies_beside_the_log() {
+    for names in [
+        &["events-4294967296.jsonl"][..],
+        &["events-99999999999.jsonl.zst"],
+        &["events-000000.jsonl", "events-000000.jsonl.zst"],
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        copy(&written("pass"), dir.path());
+        for name in names {
+            fs::write(dir.path().join(name), "").expect("write");
         }
-        for cut in [0, whole.len() / 2, whole.len() - 1] {
-            fs::write(&file, &whole[..cut]).expect("write");
-            assert!(found(&path, &public).is_ok_and(|found| !found.is_empty()), "{cut}");
-        }
-        fs::write(&file, &whole).expect("write");
+        list_again(dir.path());
+        assert!(rules(dir.path(), &[]).contains(&"bundle-extra-file"), "{names:?}");
     }
-    assert_eq!(rules(&path, &public), [""; 0]);
+}
+
+/// A small archive unpacks to large files: none is taken into memory that is
+/// larger than any of its kind.
+#[test]
+fn no_file_takes_all_memory() {
+    for name in ["host.json", "pin", "checkpoint", "review-note.json", "properties.json"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        copy(&written("pass"), dir.path());
+        let file = fs::File::create(dir.path().join(name)).expect("create");
+        file.set_len(17 << 20).expect("a hole");
+        list_again(dir.path());
+        let error = found(dir.path(), &[]).map_err(|error| format!("{error:#}"));
+        assert!(error.as_ref().is_err_and(|said| said.contains("too large")), "{name} {error:?}");
+    }
 }
 
 #[test]

@@ -16,17 +16,21 @@ impl Place {
     fn new(one: &str, other: &str) -> Place {
         let place = Place(tempfile::tempdir().expect("a directory"));
         for (from, to) in [("pass", "one"), ("other", "other"), ("fail", "bad")] {
-            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles").join(from);
-            fs::create_dir(place.path(to)).expect("a directory");
-            for entry in fs::read_dir(from).expect("a bundle") {
-                let entry = entry.expect("an entry");
-                fs::copy(entry.path(), place.path(to).join(entry.file_name())).expect("copy");
-            }
+            place.copy(from, to);
         }
         place.properties("one", "py-3.11", one);
         // Its command ended with 1: what it says of `wording` tells why.
         place.properties("other", "py-3.12", other);
         place
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles").join(from);
+        fs::create_dir(self.path(to)).expect("a directory");
+        for entry in fs::read_dir(from).expect("a bundle") {
+            let entry = entry.expect("an entry");
+            fs::copy(entry.path(), self.path(to).join(entry.file_name())).expect("copy");
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -125,6 +129,20 @@ fn a_violation_is_never_frozen_and_no_ledger_excuses_it() {
         let said = place.freeze("wording", sides, FAR, 1);
         assert!(said.contains("what an envelope covers is never frozen"), "{said}");
     }
+}
+
+/// A bundle can be completed again, and signed again by whoever signed it; the
+/// run that it is of stays one.
+#[test]
+fn one_run_is_not_two_runners() {
+    let place = Place::new("pass", "pass");
+    place.copy("pass", "again");
+    place.properties("again", "py-3.12", "fail");
+    let sides = ["one", "again"];
+    let failed = place.decide(sides, &[], 1);
+    assert_eq!(failed["reasons"][0], "both bundles are of one and the same run");
+    let said = place.freeze("ranking/top-10", sides, FAR, 1);
+    assert!(said.contains("both bundles are of one and the same run"), "{said}");
 }
 
 #[test]

@@ -4,7 +4,12 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
+
+use effectgate_core::dropped::{Dropped, Drops, Why};
+use effectgate_daemon::bundle::{Bundle, pack};
 
 use common::{Log, copy, found, logs, segmented, unnamed, unsealed};
 
@@ -206,4 +211,88 @@ fn nothing_outside_the_directory_is_read_and_nothing_is_waited_for() {
     fs::remove_file(&log).expect("remove");
     rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR).expect("a pipe");
     assert!(common::refused(dir.path()).contains("no regular file"));
+}
+
+/// Code and what was said, of `log verify` with these arguments and this on its
+/// standard input.
+fn verify(args: &[&str], input: &[u8]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_effectgate"));
+    command.args(["log", "verify"]).args(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        // It may end before it has read all.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().expect("it ends")
+    });
+    let said = String::from_utf8(output.stdout).expect("text");
+    (output.status.code().expect("a code"), said)
+}
+
+/// A pipe is read only once: nothing of it is taken to find out what it is, and
+/// none is waited for a second time.
+#[test]
+fn a_log_can_come_through_a_pipe() {
+    let log = Log::whole("tracepoint-kill");
+    let bytes = log.bytes();
+    let (code, said) = verify(&["/dev/stdin"], &bytes);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(&format!("holds: {} records", log.lines.len())), "{said}");
+    let begins = log.lines[0].len();
+    let mut changed = bytes.clone();
+    changed[begins + 20] ^= 1;
+    let (code, said) = verify(&["/dev/stdin"], &changed);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(&format!("line 2 (record 1, byte {begins})")), "{said}");
+    // Nothing before a log is passed over.
+    let before = [&vec![b'x'; 1 << 18][..], b"\n", &bytes].concat();
+    assert_eq!(verify(&["/dev/stdin"], &before).0, 1);
+}
+
+/// A key that was given is asked, whatever the file turns out to be.
+#[test]
+fn what_nobody_signed_does_not_hold_under_a_key() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let key = dir.path().join("public.pem");
+    let pem = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+    fs::write(&key, format!("-----BEGIN PUBLIC KEY-----\n{pem}\n-----END PUBLIC KEY-----\n"))
+        .expect("write");
+    let key = key.to_str().expect("text");
+    let mut drops = Drops::default();
+    let job = Dropped {
+        job: "made up".into(),
+        why: Why::Age,
+        ended: 1,
+        bytes: 1,
+        manifest: None,
+        verdict: None,
+        head: None,
+    };
+    let dropped = [drops.append(1, &job).expect("a record"), b"\n".to_vec()].concat();
+    assert_eq!(verify(&["/dev/stdin"], &dropped).0, 0);
+    for input in [dropped, Log::whole("tracepoint-kill").bytes(), Vec::new()] {
+        let (code, said) = verify(&["/dev/stdin", "--key", key], &input);
+        assert_eq!(code, 1, "{said}");
+    }
+}
+
+#[test]
+fn the_log_of_a_packed_bundle_is_verified_as_well() {
+    let dir = copy("tracepoint-segments");
+    fs::remove_file(dir.path().join("expected.json")).expect("remove");
+    let place = tempfile::tempdir().expect("a directory");
+    let archive = place.path().join("b.tar.zst");
+    let bundle = Bundle::open(dir.path(), &mut Vec::new()).expect("open");
+    pack(&bundle, &archive).expect("packed");
+    let name = archive.to_str().expect("text");
+    let (code, said) = verify(&[name], b"");
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("in 5 segments"), "{said}");
+    // What is damaged is no archive that holds.
+    let whole = fs::read(&archive).expect("read");
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        fs::write(&archive, &whole[..at]).expect("write");
+        assert_ne!(verify(&[name], b"").0, 0, "cut at {at}");
+    }
 }

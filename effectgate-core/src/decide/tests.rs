@@ -11,6 +11,7 @@ fn side(runner: &str, verdict: Outcome, results: &[(&str, PropertyResult)]) -> S
     Side {
         runner: runner.to_owned(),
         bundle: runner.repeat(8),
+        log: format!("effectgate/log/{runner}"),
         policy: "c".repeat(64),
         verdict,
         results: results.map(|(name, result)| ((*name).to_owned(), *result)).collect(),
@@ -157,8 +158,11 @@ fn two_runs_of_one_runner_are_no_two_opinions() {
         |left: &Side, right: &Side| decide(left, right, &[], TODAY).decision == Answer::Fail;
     assert!(!fails(&good, &other));
     assert!(fails(&good, &good));
-    assert!(fails(&good, &Side { runner: "left".into(), ..other.clone() }));
-    assert!(fails(&good, &Side { bundle: good.bundle.clone(), ..other.clone() }));
+    for runner in ["left", "Left", "le\u{200b}ft", "\u{ff4c}eft"] {
+        assert!(fails(&good, &Side { runner: runner.into(), ..other.clone() }), "{runner:?}");
+    }
+    // One run in two bundles, each with a runner's name of its own.
+    assert!(fails(&good, &Side { log: good.log.clone(), ..other.clone() }));
     assert!(fails(&good, &Side { policy: "d".repeat(64), ..other.clone() }));
     assert!(fails(&good, &Side { results: BTreeMap::new(), ..other }));
 }

@@ -2,7 +2,10 @@
 //! can say that the next is a secret.
 
 use crate::input::Bytes;
-use crate::redact::promises::{Header, Program, Promise, header, option, password_of, user_option};
+use crate::redact::promises::{
+    Header, Program, Promise, header, is_name, option, password_of, user_option,
+};
+use crate::redact::words::is_random;
 use crate::redact::{REDACTED, text};
 
 const SCHEME: &[u8] = b"Bearer";
@@ -19,6 +22,8 @@ enum Next {
     #[default]
     Anything,
     Secret(Promise),
+    /// A secret, if it is no word of a language: the name had no dash.
+    Perhaps,
     /// A header's value: a scheme may come first.
     Header,
     User,
@@ -79,13 +84,14 @@ impl Reader {
             Next::User => {
                 password_of(argument).map_or_else(|| self.own(argument), Reading::Password)
             }
-            Next::Secret(_) | Next::Anything => self.own(argument),
+            Next::Perhaps if is_random(argument) => Reading::Secret,
+            Next::Secret(_) | Next::Perhaps | Next::Anything => self.own(argument),
         }
     }
 
     /// Whether the next argument is a secret, whatever stands in it.
     pub fn promises(&self) -> bool {
-        matches!(self.next, Next::Secret(_) | Next::Header)
+        matches!(self.next, Next::Secret(_) | Next::Perhaps | Next::Header)
     }
 
     fn own(&self, argument: &[u8]) -> Reading {
@@ -123,7 +129,14 @@ impl Reader {
         match name.and_then(header) {
             Some(Header::Always | Header::Tight) => Next::Header,
             None if argument == SCHEME => Next::Secret(Promise::Sure),
+            None if is_bare_name(argument) => Next::Perhaps,
             None => Next::Anything,
         }
     }
+}
+
+/// `aws_secret_access_key`, `//registry.example/:_authToken`: a setting's name.
+fn is_bare_name(argument: &[u8]) -> bool {
+    let name = argument.rsplit(|b| *b == b':').next().unwrap_or(argument);
+    name.iter().all(|b| is_name(*b)) && Promise::of(name) == Some(Promise::Sure)
 }

@@ -51,10 +51,13 @@ impl Promise {
             return Some(Promise::Pass);
         }
         // The shell's own variables name directories.
-        if last.ends_with(b"PWD") && last != b"OLDPWD" && upper != b"PWD" {
-            return Some(if option { Promise::Directory } else { Promise::Sure });
+        if last.ends_with(b"PWD") {
+            let shells = last == b"OLDPWD" || upper == b"PWD";
+            return Some(if option || shells { Promise::Directory } else { Promise::Sure });
         }
-        None
+        // Of a URL, or a jar of cookies: an option of the first names a file.
+        let sure = if option { last == b"COOKIE" } else { matches!(last, b"SIG" | b"SIGNATURE") };
+        sure.then_some(Promise::Sure)
     }
 
     pub fn keeps(self, value: &[u8]) -> bool {
@@ -152,7 +155,7 @@ pub(super) struct Program {
     pub wraps: bool,
 }
 
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 10] = [
     // `-p db` asks for the password.
     program(
         &[
@@ -188,6 +191,9 @@ const PROGRAMS: [Program; 7] = [
     ),
     program(&["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"], *b"-w", true),
     program(&["redis-cli"], *b"-a", true),
+    program(&["curl"], *b"-b", true),
+    program(&["ssh-keygen"], *b"-N", true),
+    program(&["twine", "useradd", "usermod"], *b"-p", true),
     program(&["http", "https", "xh"], *b"-a", true),
 ];
 
@@ -252,13 +258,24 @@ mod tests {
         for name in ["DB_PASS", "--pass", "-pass", "SSHPASS", "--admin-pass", "dbPass"] {
             assert_eq!(Promise::of(name.as_bytes()), Some(Promise::Pass), "{name}");
         }
-        for name in ["PASSWD", "--passwd", "MYSQL_PWD", "DB_PWD", "api-key"] {
+        for name in ["PWD", "pwd", "Pwd", "OLDPWD", "--pwd"] {
+            assert_eq!(Promise::of(name.as_bytes()), Some(Promise::Directory), "{name}");
+        }
+        for name in [
+            "PASSWD",
+            "--passwd",
+            "MYSQL_PWD",
+            "DB_PWD",
+            "api-key",
+            "sig",
+            "X-Amz-Signature",
+            "--cookie",
+        ] {
             assert_eq!(Promise::of(name.as_bytes()), Some(Promise::Sure), "{name}");
         }
         for name in [
-            "PWD",
-            "pwd",
-            "OLDPWD",
+            "--signature",
+            "sigma",
             "BYPASS",
             "compass",
             "--pass-through",
@@ -280,7 +297,7 @@ mod tests {
         fn the_door_keeps_nobody_out(
             parts in prop::collection::vec(
                 "[-_.]|api|key|KEYS|private|Token|secret|pass|Passwd|pwd|in|out|code|credential|\\
-                authorization|proxy|cookie|set|x|access|[a-z]{0,3}",
+                authorization|proxy|cookie|sig|signature|set|x|access|[a-z]{0,3}",
                 0..5,
             )
         ) {

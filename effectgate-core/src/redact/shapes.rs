@@ -12,7 +12,9 @@ const NEARBY: usize = 1024;
 
 /// Whether no rule could find anything: true of most names of files.
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
-    let marks = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'');
+    let marks = |b: &u8| {
+        b.is_ascii_whitespace() || matches!(b, b'=' | b':' | b'@' | b'"' | b'\'' | b'%' | b'<')
+    };
     !bytes.iter().any(marks)
         && !bytes
             .windows(2)
@@ -115,11 +117,16 @@ pub(super) fn each_bearer(bytes: &[u8], found: &mut dyn FnMut(usize, usize)) {
         if at < done || !apart || !word {
             continue;
         }
-        let blanks = count(&rest[WORD.len()..], |b| matches!(b, b' ' | b'\t'));
-        let start = WORD.len() + blanks;
-        let body = if blanks > 0 { count(&rest[start..], credential) } else { 0 };
+        let mark = match &rest[WORD.len()..] {
+            [b':' | b'=', ..] => 1,
+            [b'%', b'2', b'0', ..] => 3,
+            _ => 0,
+        };
+        let blanks = count(&rest[WORD.len() + mark..], |b| matches!(b, b' ' | b'\t'));
+        let start = WORD.len() + mark + blanks;
+        let body = if mark + blanks > 0 { count(&rest[start..], credential) } else { 0 };
         let secret = body > 0
-            && (at == 0
+            && (at == 0 && mark == 0
                 || body >= LONG
                 || rest[start..start + body].iter().any(u8::is_ascii_digit));
         if secret {

@@ -41,11 +41,18 @@ impl<'a> Shell<'a> {
 fn ends(bytes: &[u8]) -> Vec<usize> {
     let len = bytes.len();
     let mut ends = vec![len; len + 1];
-    let (mut double, mut single) = (len, len);
+    // Behind the quote that closes what is open here; `single`: the next one.
+    let mut double = vec![len; len + 1];
+    let mut single = len;
     for (at, b) in bytes.iter().enumerate().rev() {
+        double[at] = match b {
+            b'\\' => double[(at + 2).min(len)],
+            b'"' => at + 1,
+            _ => double[at + 1],
+        };
         let next = match b {
             b'\\' => at + 2,
-            b'"' => std::mem::replace(&mut double, at) + 1,
+            b'"' => double[at + 1],
             b'\'' => std::mem::replace(&mut single, at) + 1,
             b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'<' | b'>' | b')' => {
                 ends[at] = at;
@@ -66,14 +73,24 @@ mod tests {
 
     /// As a shell reads, from the front.
     fn read(bytes: &[u8], mut at: usize) -> usize {
-        let quote = |from: usize, quote| {
+        let single = |from: usize| {
             let rest = bytes.get(from..).unwrap_or_default();
-            rest.iter().position(|b| *b == quote).map_or(bytes.len(), |end| from + end + 1)
+            rest.iter().position(|b| *b == b'\'').map_or(bytes.len(), |end| from + end + 1)
+        };
+        let double = |mut at: usize| {
+            while let Some(b) = bytes.get(at) {
+                at += if *b == b'\\' { 2 } else { 1 };
+                if *b == b'"' {
+                    break;
+                }
+            }
+            at
         };
         while let Some(b) = bytes.get(at) {
             at = match b {
                 b'\\' => at + 2,
-                b'"' | b'\'' => quote(at + 1, *b),
+                b'"' => double(at + 1),
+                b'\'' => single(at + 1),
                 b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'<' | b'>' | b')' => break,
                 _ => at + 1,
             };

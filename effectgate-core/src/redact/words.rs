@@ -33,7 +33,7 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
         let value = program
             .and_then(|program| of_program(&mut shell, program, at, end))
             .or_else(|| of_user(&mut shell, at, before, end))
-            .or_else(|| value_of(&mut shell, name, before, end));
+            .or_else(|| value_of(&mut shell, at, end));
         if let Some(found) = Program::named(name) {
             program = Some(found);
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
@@ -91,15 +91,12 @@ fn of_user(
     Some((if quoted { start } else { user + password }, stop))
 }
 
-/// Where the value of a name that ended at `end` stands.
-fn value_of(
-    shell: &mut Shell<'_>,
-    name: &[u8],
-    before: Option<u8>,
-    end: usize,
-) -> Option<(usize, usize)> {
+/// Where the value of the name in these places stands.
+fn value_of(shell: &mut Shell<'_>, at: usize, end: usize) -> Option<(usize, usize)> {
     let bytes = shell.bytes;
-    if !matches!(bytes.get(end), Some(b'=' | b':' | b'"' | b'\'' | b' ' | b'\t')) {
+    let name = &bytes[at..end];
+    let follows = bytes.get(end)?;
+    if !matches!(follows, b'=' | b':' | b'"' | b'\'' | b' ' | b'\t' | b'>' | b'+' | b'%') {
         return None;
     }
     if !may_promise(name) {
@@ -110,6 +107,7 @@ fn value_of(
     if header.is_none() && promise.is_none() {
         return None;
     }
+    let before = at.checked_sub(1).map(|before| bytes[before]);
     let quote = before.filter(|b| matches!(b, b'"' | b'\''));
     let closed = quote.is_some() && bytes.get(end) == quote.as_ref();
     let mut start = end + usize::from(closed);
@@ -117,12 +115,19 @@ fn value_of(
     let directory =
         |start: usize| promise == Some(Promise::Directory) && bytes.get(start) == Some(&b'/');
     let kept = |start, stop| promise.is_some_and(|promise| promise.keeps(&bytes[start..stop]));
-    if bytes.get(start) == Some(&b'=') {
-        if directory(start + 1) {
+    if let Some(given) = given(bytes, start, closed) {
+        let (Given::Tight(value) | Given::Apart(value)) = given;
+        if directory(value) {
             return None;
         }
-        let (start, stop) = assigned(shell, start + 1, before, quote.filter(|_| !closed));
+        let (start, stop) = match given {
+            Given::Tight(start) => assigned(shell, start, before, quote.filter(|_| !closed)),
+            Given::Apart(start) => (start, statement_end(bytes, start)),
+        };
         return (!kept(start, stop)).then_some((start, stop));
+    }
+    if let Some(element) = element(bytes, at, end) {
+        return Some(element);
     }
     let spaces = run(bytes, start, is_space);
     if bytes.get(spaces) == Some(&b':') {
@@ -137,10 +142,82 @@ fn value_of(
         }
         return Some((start, header_end(bytes, start, quote, closed)));
     }
-    let option = name.starts_with(b"-") && promise.is_some() && spaces > end && !directory(spaces);
-    option
-        .then(|| (spaces, option_end(shell, spaces)))
-        .filter(|(start, stop)| stop > start && !kept(*start, *stop))
+    if promise.is_none() || spaces == end || directory(spaces) {
+        return None;
+    }
+    if name.starts_with(b"-") {
+        let stop = option_end(shell, spaces);
+        return (stop > spaces && !kept(spaces, stop)).then_some((spaces, stop));
+    }
+    // `set password …`: a word that is no word of a language.
+    let stop = shell.word(spaces);
+    is_random(&bytes[spaces..stop]).then_some((spaces, stop))
+}
+
+/// How a value is given to a name: it begins here.
+enum Given {
+    /// `NAME=value`, also with `:=` or `+=`, or as a URL writes it.
+    Tight(usize),
+    /// `name = value`, as languages write it.
+    Apart(usize),
+}
+
+/// What stands behind a name, and its closing quote where it has one.
+fn given(bytes: &[u8], from: usize, closed: bool) -> Option<Given> {
+    const SIGNS: [&[u8]; 5] = [b"=", b":=", b"+=", b"%3D", b"%3d"];
+    // `environ["TOKEN"] = …`
+    let from = from + usize::from(closed && bytes.get(from) == Some(&b']'));
+    let spaces = run(bytes, from, is_space);
+    let sign = SIGNS.iter().find(|sign| bytes[spaces..].starts_with(sign))?;
+    let after = spaces + sign.len();
+    if spaces == from && !closed {
+        return Some(Given::Tight(after));
+    }
+    let start = run(bytes, after, |b| is_space(b) || matches!(b, b'=' | b'>'));
+    (start < bytes.len()).then_some(Given::Apart(start))
+}
+
+/// What an element of this name holds: `<password>…</password>`.
+fn element(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
+    // A tag is short: what only looks like one is not read to its end each time.
+    const TAG: usize = 256;
+    let mut opened = bytes[at.saturating_sub(TAG)..at].iter().rev();
+    let prefix = opened.find(|b| !is_name(**b) && **b != b':')?;
+    let near = &bytes[..bytes.len().min(end + TAG)];
+    let tag = run(near, end, |b| !matches!(b, b'<' | b'>'));
+    if *prefix != b'<' || near.get(tag) != Some(&b'>') {
+        return None;
+    }
+    let start = tag + 1;
+    let stop = find(bytes, start, b'<');
+    (stop > start && stop < bytes.len()).then_some((start, stop))
+}
+
+/// The end of a value in a line of a script: of its quotes, or where the line or
+/// the statement goes on.
+fn statement_end(bytes: &[u8], start: usize) -> usize {
+    if let Some(quote @ (b'"' | b'\'')) = bytes.get(start) {
+        return quoted_end(bytes, start + 1, *quote);
+    }
+    run(bytes, start, |b| !matches!(b, b'\n' | b';' | b',' | b'&' | b'|' | b')' | b'}'))
+}
+
+/// Letters of both cases and digits, long and without a break: what a machine
+/// made up.
+pub(super) fn is_random(word: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    let quote = |b: &u8| matches!(b, b'"' | b'\'');
+    let word = match word {
+        [first, inner @ .., last] if quote(first) && first == last => inner,
+        word => word,
+    };
+    let has = |part: fn(&u8) -> bool| word.iter().any(part);
+    word.len() >= LEAST
+        && word.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=_-".contains(b))
+        && !matches!(word[0], b'/' | b'-')
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
 }
 
 /// The end of an option's value inside a script. Where that value is empty or
@@ -187,6 +264,18 @@ fn header_end(bytes: &[u8], start: usize, quote: Option<u8>, closed: bool) -> us
     }
 }
 
+/// Behind the quote that closes; one behind a backslash does not.
+fn quoted_end(bytes: &[u8], start: usize, quote: u8) -> usize {
+    let mut at = start;
+    while let Some(b) = bytes.get(at) {
+        at += if *b == b'\\' { 2 } else { 1 };
+        if *b == quote {
+            break;
+        }
+    }
+    at.min(bytes.len())
+}
+
 fn find(bytes: &[u8], start: usize, what: u8) -> usize {
     run(bytes, start, |b| b != what)
 }
@@ -204,6 +293,35 @@ fn is_space(b: u8) -> bool {
 mod tests {
     use super::values;
 
+    /// Each of these was read to its end once for each of its names.
+    #[test]
+    fn what_only_begins_like_a_value_costs_no_more() {
+        for part in [
+            "token ",
+            "token:",
+            "<token ",
+            "token> ",
+            "<token>",
+            "token = ",
+            "token='",
+            "token \"'",
+            "token:\"",
+            "\"token\": \"",
+            "--token \"'",
+            "--token --token ",
+            "-u \"a:",
+            "x-key: \"",
+            "token=\"\\",
+            "token=a\\ ",
+            "<token>a",
+            "token%3D ",
+            "x; token=",
+        ] {
+            let text = part.repeat((1 << 17) / part.len());
+            assert!(!values(text.as_bytes()).is_empty(), "{part}");
+        }
+    }
+
     /// Each of these was read to its end once for each of its words.
     #[test]
     fn what_only_begins_like_a_secret_costs_no_more() {
@@ -211,6 +329,9 @@ mod tests {
         for part in parts {
             let text = format!("={}", part.repeat((1 << 18) / part.len()));
             assert_eq!(values(text.as_bytes()), text.as_bytes(), "{part}");
+        }
+        for part in ["password \"", "<password", "set password ", "--pwd = /"] {
+            values(part.repeat((1 << 18) / part.len()).as_bytes());
         }
     }
 
@@ -223,12 +344,41 @@ mod tests {
             ("export DB_PASSWORD=abc; make", "export DB_PASSWORD=[redacted]; make"),
             ("x; TOKEN=\"a b\" make", "x; TOKEN=[redacted] make"),
             ("x; TOKEN=a\\ b make", "x; TOKEN=[redacted] make"),
+            (r#"x; TOKEN="a\" b" make"#, "x; TOKEN=[redacted] make"),
+            (r"x; token = 'a\' b', 1", "x; token = [redacted], 1"),
             ("env 'SECRET=a b' make", "env 'SECRET=[redacted]' make"),
             ("Authorization: Bearer abc", "Authorization: [redacted]"),
             ("curl -H 'X-Api-Key: abc' http://x", "curl -H 'X-Api-Key: [redacted]' http://x"),
             (r#"{"password": "a b", "x": 1}"#, r#"{"password": [redacted], "x": 1}"#),
             ("mysql --password abc -e x", "mysql --password [redacted] -e x"),
             ("p --token --key abc -e x", "p --token [redacted] -e x"),
+            // As languages, make and URLs write it.
+            ("password = \"a b\"\nx = 1", "password = [redacted]\nx = 1"),
+            ("db.password = hunter2; x", "db.password = [redacted]; x"),
+            ("--token = abc", "--token = [redacted]"),
+            ("os.environ['TOKEN']='abc'; x()", "os.environ['TOKEN']=[redacted]; x()"),
+            ("x[\"api_key\"] = 'abc', 1", "x[\"api_key\"] = [redacted], 1"),
+            ("{'token' => 'abc', 1 => 2}", "{'token' => [redacted], 1 => 2}"),
+            ("make TOKEN:=abc", "make TOKEN:=[redacted]"),
+            ("make TOKEN+=abc", "make TOKEN+=[redacted]"),
+            ("http://h/?to=a%3Ftoken%3Dabc x", "http://h/?to=a%3Ftoken%3D[redacted] x"),
+            ("http://h/?a=1&sig=abc", "http://h/?a=1&sig=[redacted]"),
+            ("http://h/?X-Amz-Signature=abc&b=1", "http://h/?X-Amz-Signature=[redacted]&b=1"),
+            ("<password>a b</password>", "<password>[redacted]</password>"),
+            (
+                "<w:Password Type=\"t\">abc</w:Password>",
+                "<w:Password Type=\"t\">[redacted]</w:Password>",
+            ),
+            (
+                "aws configure set aws_secret_access_key Zq7Xw9Kf3TbLm2Rv8NpYc4Hd x",
+                "aws configure set aws_secret_access_key [redacted] x",
+            ),
+            ("nmcli c password 'Zq7Xw9Kf3TbLm2Rv8NpYc4Hd'", "nmcli c password [redacted]"),
+            ("Server=h;Uid=u;Pwd=abc;", "Server=h;Uid=u;Pwd=[redacted];"),
+            ("PWD=/a/b OLDPWD=/c make", "PWD=/a/b OLDPWD=/c make"),
+            ("grep token src/token_of_many_kinds.rs", "grep token src/token_of_many_kinds.rs"),
+            ("if [ \"$TOKEN\" = \"\" ]; then", "if [ \"$TOKEN\" = \"\" ]; then"),
+            ("a<token> b", "a<token> b"),
             ("MONKEY=1 KEYBOARD=2", "MONKEY=1 KEYBOARD=2"),
             ("/private:/data", "/private:/data"),
             ("PATH=/bin", "PATH=/bin"),

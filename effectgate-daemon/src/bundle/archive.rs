@@ -26,9 +26,20 @@ const RATIO: u64 = 1000;
 /// An archive of nothing but small files may exceed that.
 const SMALL: u64 = 1 << 20;
 
+/// Nor of more files: an empty one costs an archive next to nothing, and a file
+/// system much.
+const MOST: usize = 100_000;
+
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// zstd's default; higher ones cost much time and save little.
 const LEVEL: i32 = 3;
+
+/// Whether data, decompressed, begins as such an archive does.
+#[must_use]
+pub fn is_tar(begin: &[u8]) -> bool {
+    const AT: usize = 257;
+    begin.get(AT..).is_some_and(|from| from.starts_with(b"ustar"))
+}
 
 /// Unpacks an archive into a new directory. What does not belong there is a
 /// problem, and ends the reading.
@@ -48,7 +59,8 @@ pub fn unpack(path: &Path, problems: &mut Vec<Problem>) -> Result<TempDir> {
     let dir = TempDir::with_prefix("effectgate-bundle-").context("cannot make a directory")?;
     let whole = io::Cursor::new(magic).chain(file);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if let Err(problem) = entries(whole, length, dir.path(), &name)? {
+    let bounds = Bounds { bytes: bytes_of(length), files: MOST };
+    if let Err(problem) = entries(whole, bounds, dir.path(), &name)? {
         problems.push(problem);
     }
     Ok(dir)
@@ -65,6 +77,7 @@ pub fn pack(bundle: &Bundle, output: &Path) -> Result<()> {
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(parent.unwrap_or(Path::new(".")))
         .with_context(what)?;
+    ensure!(bundle.names().count() <= MOST, "{}: the bundle has more than {MOST} files", what());
     let mut encoder = zstd::Encoder::new(&mut file, LEVEL).with_context(what)?;
     encoder.include_checksum(true).with_context(what)?;
     let mut builder = tar::Builder::new(encoder);
@@ -89,23 +102,37 @@ pub fn pack(bundle: &Bundle, output: &Path) -> Result<()> {
 /// not hold.
 type Held = std::result::Result<(), Problem>;
 
-fn entries(archive: impl Read, length: u64, dir: &Path, name: &str) -> Result<Held> {
-    let bound = LARGEST.min(SMALL.saturating_add(length.saturating_mul(RATIO)));
+/// How much may come out of an archive.
+struct Bounds {
+    bytes: u64,
+    files: usize,
+}
+
+/// Of an archive of this length.
+fn bytes_of(length: u64) -> u64 {
+    LARGEST.min(SMALL.saturating_add(length.saturating_mul(RATIO)))
+}
+
+fn entries(archive: impl Read, bounds: Bounds, dir: &Path, name: &str) -> Result<Held> {
     let broken = |error: &io::Error| {
         let message = format!("it cannot be unpacked: {error}");
         Problem::new("bundle-archive", name, message, "take the archive as it was written")
     };
     let decoder = zstd::Decoder::new(archive).context("cannot start unpacking")?;
-    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: bound });
+    let mut archive = tar::Archive::new(Bounded { inner: decoder, left: bounds.bytes });
     let entries = match archive.entries() {
         Ok(entries) => entries.raw(true),
         Err(error) => return Ok(Err(broken(&error))),
     };
-    for entry in entries {
+    for (count, entry) in entries.enumerate() {
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(broken(&error))),
         };
+        if count == bounds.files {
+            let error = io::Error::other("it holds more files than any bundle");
+            return Ok(Err(broken(&error)));
+        }
         let inside = match admit(&entry) {
             Ok(Some(name)) => name,
             Ok(None) => continue,

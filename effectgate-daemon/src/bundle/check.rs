@@ -13,7 +13,7 @@ use effectgate_core::{
     packet::Problem,
     pin,
     properties::Properties,
-    replay::Replayed,
+    replay::{LONGEST, Replayed},
 };
 use serde_json::Value;
 
@@ -49,6 +49,11 @@ pub fn check(bundle: &Bundle, keys: &[PublicKey], problems: &mut Vec<Problem>) -
     if bundle::NEEDED.iter().any(|name| !bundle.has(name)) {
         return Ok(checked);
     }
+    for name in bundle.log()?.left_over() {
+        let message = "it stands beside the segment of its number: which of them is the log?";
+        let help = "take the bundle as it was written";
+        problems.push(Problem::new("bundle-extra-file", name, message, help));
+    }
     let listed = digests(bundle, &mut checked, problems)?;
     signature::signature(bundle, listed.as_ref(), keys, &mut checked, problems)?;
     let opening = opening(bundle)?;
@@ -83,7 +88,7 @@ fn digests(
 fn opening(bundle: &Bundle) -> Result<Value> {
     let mut line = Vec::new();
     let log = bundle.log()?;
-    match log.take(64 << 20).read_until(b'\n', &mut line) {
+    match log.take(LONGEST).read_until(b'\n', &mut line) {
         Err(error) if error.kind() != ErrorKind::InvalidData => {
             return Err(error).context("cannot read the log");
         }

@@ -24,17 +24,26 @@ use effectgate_core::{
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::log::Log;
+use crate::{commands::policy, log::Log};
 
-pub use archive::pack;
+pub use archive::{is_tar, pack};
 pub use check::{Checked, check};
 pub use host::facts;
 pub use page::add_page;
 pub use seal::{complete, seal, statement};
 
-/// The largest file that is read into memory, bytes; the statement of a long
-/// job is the largest there is.
-const LARGEST: u64 = 256 << 20;
+/// The largest file of a name that is read into memory, bytes. JSON takes many
+/// times as much there, so that a small archive could take all of it.
+fn largest(name: &str) -> u64 {
+    match name {
+        // That of a long job: two lists of 100,000 entries, in Base64.
+        bundle::STATEMENT => 256 << 20,
+        // A violation can be as long as the arguments of a program.
+        bundle::VERDICT => 64 << 20,
+        bundle::POLICY | bundle::PROPERTIES | bundle::DIGESTS => policy::LARGEST,
+        _ => 1 << 20,
+    }
+}
 
 /// A bundle that is being read.
 #[derive(Debug)]
@@ -62,6 +71,13 @@ impl Bundle {
         Ok(Bundle { dir: unpacked.path().to_owned(), names, _unpacked: Some(unpacked) })
     }
 
+    /// The directory of its files; of an archive, where it was unpacked to as
+    /// long as this lives.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Whether there is a file of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -81,8 +97,9 @@ impl Bundle {
         let what = || format!("cannot read {}", self.dir.join(name).display());
         let mut bytes = Vec::new();
         let file = plain(&self.dir.join(name)).with_context(what)?;
-        file.take(LARGEST + 1).read_to_end(&mut bytes).with_context(what)?;
-        let fits = bytes.len() as u64 <= LARGEST;
+        let largest = largest(name);
+        file.take(largest + 1).read_to_end(&mut bytes).with_context(what)?;
+        let fits = bytes.len() as u64 <= largest;
         fits.then_some(bytes).with_context(|| format!("{}: it is too large", what()))
     }
 

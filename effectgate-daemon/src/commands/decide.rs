@@ -152,6 +152,7 @@ fn of(side: &str, checked: Checked) -> Option<Side> {
     Some(Side {
         runner: properties.map_or(side, |properties| &properties.runner).to_owned(),
         bundle: bundle.clone(),
+        log: verdict.log.origin.clone(),
         policy: verdict.policy.sha256.clone(),
         verdict: verdict.verdict,
         results: core::results(properties, verdict.command.exit),

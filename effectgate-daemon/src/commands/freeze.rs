@@ -81,6 +81,9 @@ fn row(read: &decide::Read, wanted: &Wanted<'_>) -> Result<Row> {
             );
         }
     }
+    if left.log == right.log {
+        bail!("both bundles are of one and the same run");
+    }
     if left.policy != right.policy {
         bail!("the two ran under different policies");
     }

@@ -20,7 +20,10 @@ mod report;
 mod run;
 mod verify;
 
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use clap::CommandFactory;
 use effectgate_core::Verdict;
@@ -37,6 +40,14 @@ use crate::{
 /// # Errors
 /// What went wrong, with the exit code for it.
 pub fn dispatch(cli: Cli) -> Outcomes {
+    // The code of these is a job's verdict, which stands in its evidence too.
+    let of_job = matches!(cli.command, Command::Run(_) | Command::Job(_));
+    let code = command(cli)?;
+    let unwritten = UNWRITTEN.load(Ordering::Relaxed) && !of_job;
+    Ok(if unwritten && code == exit::HOLDS { exit::USAGE } else { code })
+}
+
+fn command(cli: Cli) -> Outcomes {
     let format = cli.format;
     match cli.command {
         Command::Bundle(args) => bundle::bundle(&args, format.plain()?),
@@ -66,12 +77,16 @@ pub fn dispatch(cli: Cli) -> Outcomes {
     }
 }
 
+/// Whether a result could not be written: half of one is none.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
 /// Prints a result. That nobody reads it is no failure of ours; that it could
-/// not be written is said, and the exit code still tells.
+/// not be written is said, and the exit code tells.
 fn print(text: &str) {
     let mut stdout = std::io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            UNWRITTEN.store(true, Ordering::Relaxed);
             tracing::error!("cannot write to standard output: {error}");
         }
         _ => {}
@@ -84,9 +99,11 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "effectgate: {text}");
 }
 
-/// Prints a result as one JSON document.
+/// Prints a result as one JSON document, in which nothing can steer a terminal.
 fn print_json(value: &impl serde::Serialize) -> Result<(), exit::Failure> {
-    print(&(serde_json::to_string(value).code(exit::OBSERVER)? + "\n"));
+    let mut line = reports::json::line(value).code(exit::OBSERVER)?;
+    line.push(b'\n');
+    print(&String::from_utf8_lossy(&line));
     Ok(())
 }
 

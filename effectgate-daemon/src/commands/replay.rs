@@ -1,7 +1,12 @@
 //! `effectgate replay`
 
+use std::io::{BufRead as _, Cursor, Read as _};
+
 use anyhow::Context;
-use effectgate_core::{Outcome, replay};
+use effectgate_core::{
+    Outcome,
+    replay::{self, LONGEST},
+};
 
 use super::{policy, print_verdict};
 use crate::{
@@ -12,11 +17,13 @@ use crate::{
 };
 
 pub fn replay(args: &Replay, format: Format) -> Outcomes {
-    let open = || Log::open(&args.events).code(exit::USAGE);
-    let day = replay::day(open()?).unwrap_or_else(clock::today);
+    let mut log = Log::open(&args.events).code(exit::USAGE)?;
+    // It may be a pipe, which is read only once.
+    let mut first = Vec::new();
+    let _ = log.by_ref().take(LONGEST).read_until(b'\n', &mut first);
+    let day = replay::day(&first[..]).unwrap_or_else(clock::today);
     let (policy, _) = policy::of_kind(&args.policy, &day).code(exit::USAGE)?;
-    let mut log = open()?;
-    let replayed = replay::replay(&mut log, policy)
+    let replayed = replay::replay(Cursor::new(first).chain(&mut log), policy)
         .map_err(|error| log.explain(error))
         .with_context(|| format!("the log {} does not hold", args.events.display()))
         .code(exit::DOES_NOT_HOLD)?;

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 /// No checkpoint, proof, verdict or manifest is larger, bytes: a proof holds
 /// one record in Base64.
-const SMALL: u64 = 128 << 20;
+pub const SMALL: u64 = 64 << 20;
 
 /// Opens a regular file. No link leads out of the directory, and nothing that
 /// blocks is waited for.

@@ -72,7 +72,14 @@ impl Found {
     /// # Errors
     /// When a file cannot be read. What does not hold is found, and no error.
     pub fn of(path: &Path, key: Option<&PublicKey>) -> Result<Found> {
-        let mut log = Log::open(path)?;
+        Found::of_log(path, Log::open(path)?, key)
+    }
+
+    /// The same of a log that was opened, and of which nothing was taken.
+    ///
+    /// # Errors
+    /// As [`Found::of`].
+    pub fn of_log(path: &Path, mut log: Log, key: Option<&PublicKey>) -> Result<Found> {
         let dir = beside(path, &log);
         let mut conflicts = Vec::new();
         let note = dir.map(|dir| small(&dir.join(CHECKPOINT))).transpose()?.flatten();
@@ -103,10 +110,14 @@ impl Found {
         };
         let mut at_note = None;
         if let Err(error) = found.read(&mut log, note.as_ref(), &mut at_note) {
-            let ReplayError::Flawed { good, byte, flaw, .. } = error else {
+            let ReplayError::Flawed { good, byte, flaw, line } = error else {
                 return Err(error).with_context(|| format!("the log {}", path.display()));
             };
-            let Place { segment, line, byte } = log.place(byte)?;
+            let Place { segment, line, byte } = match found.segments.as_slice() {
+                // Not read again: it may be a pipe.
+                [only] => Place { segment: only.clone(), line, byte },
+                _ => log.place(byte)?,
+            };
             found.flaw = Some(Flaw { what: flaw.to_string(), segment, line, byte, seq: good });
         }
         if let Some(note) = note {

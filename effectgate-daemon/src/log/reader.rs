@@ -35,6 +35,9 @@ pub struct Log {
     last: u8,
     /// Bytes taken, of the uncompressed log.
     at: u64,
+    /// What could not be read: it cannot be read later either, and nothing
+    /// behind it is taken for what comes next.
+    failed: Option<io::Error>,
     left_over: Vec<String>,
 }
 
@@ -111,7 +114,15 @@ impl Log {
     pub fn from_sources(sources: Vec<(String, Open)>) -> Log {
         let segments =
             sources.into_iter().map(|(name, open)| Segment { name, begins: 0, open }).collect();
-        Log { segments, begun: 0, current: None, last: b'\n', at: 0, left_over: Vec::new() }
+        Log {
+            segments,
+            begun: 0,
+            current: None,
+            last: b'\n',
+            at: 0,
+            failed: None,
+            left_over: Vec::new(),
+        }
     }
 
     /// Names of the segments, in order.
@@ -174,23 +185,39 @@ impl Log {
     }
 }
 
-impl BufRead for Log {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+impl Log {
+    /// Goes on to where there are bytes to take, or to the log's end.
+    fn advance(&mut self) -> io::Result<()> {
         loop {
             let Some(current) = &mut self.current else {
-                let Some(segment) = self.segments.get(self.begun) else { return Ok(&[]) };
+                let Some(segment) = self.segments.get(self.begun) else { return Ok(()) };
                 let source = (segment.open)()?;
                 self.begin(source)?;
                 continue;
             };
             if !current.fill_buf().map_err(damaged)?.is_empty() {
-                break;
+                return Ok(());
             }
             // The log's own end is for those to judge who know what a record is.
             if self.last != b'\n' && self.begun < self.segments.len() {
                 return Err(invalid("the segment ends in the middle of a line"));
             }
             self.current = None;
+        }
+    }
+}
+
+impl BufRead for Log {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if let Some(failed) = &self.failed {
+            return Err(same(failed));
+        }
+        if let Err(error) = self.advance() {
+            // What only interrupted it may go on.
+            if error.kind() != ErrorKind::Interrupted {
+                self.failed = Some(same(&error));
+            }
+            return Err(error);
         }
         self.current.as_mut().map_or(Ok(&[]), |current| current.fill_buf())
     }
@@ -231,6 +258,13 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn BufRead>> {
     let mut decoder = zstd::Decoder::with_buffer(source)?;
     decoder.window_log_max(WINDOW_LOG)?;
     Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
+}
+
+fn same(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
 }
 
 /// What the system did not refuse to read does not decompress.

@@ -73,6 +73,8 @@ pub fn every(bundle: &Bundle) -> Vec<(&'static str, String)> {
         ("junit", text(junit::document(&report).unwrap())),
         ("ocsf", ocsf_lines(bundle, &report).join("\n")),
         ("otlp", text(json::line(&otlp_request(bundle, &report)).unwrap())),
+        // As `run`, `replay` and `job finish` print it.
+        ("verdict", effectgate_daemon::report::text(&report.verdict)),
     ]
 }
 

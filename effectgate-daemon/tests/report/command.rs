@@ -1,6 +1,6 @@
 //! The command itself.
 
-use std::fs;
+use std::fs::{self, File};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -55,6 +55,8 @@ fn it_prints_what_the_library_makes() {
             "json" => vec!["report", path, "--format", "json"],
             // The directory and the environment of the caller are in these.
             "sarif" | "otlp" => continue,
+            // Another command's.
+            "verdict" => continue,
             _ => vec!["report", path, &flag],
         };
         let printed = effectgate(&words);
@@ -90,4 +92,34 @@ fn what_cannot_be_told_is_said() {
     says(&["report", &path], "events.jsonl");
     fs::remove_file(dir.path().join("policy")).unwrap();
     says(&["report", &path], "policy");
+}
+
+/// Half of a result is none, and a script that only asks for the code is told so.
+#[test]
+fn what_cannot_be_written_is_no_result() {
+    let (dir, _) = bundle();
+    let path = dir.path().to_str().unwrap();
+    let policy = dir.path().join("policy");
+    let policy = policy.to_str().unwrap();
+    for words in [
+        &["report", path][..],
+        &["report", path, "--html"],
+        &["report", path, "--format", "json"],
+        &["log", "verify", path],
+        &["log", "verify", path, "--format", "json"],
+        &["log", "query", path],
+        &["check", policy],
+        &["check", policy, "--format", "json"],
+        &["completions", "bash"],
+    ] {
+        let run = |out: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_effectgate"));
+            command.args(words).stdout(File::create(out).unwrap()).output().unwrap()
+        };
+        assert_eq!(run("/dev/null").status.code(), Some(0), "{words:?}");
+        let full = run("/dev/full");
+        assert_eq!(full.status.code(), Some(2), "{words:?}");
+        let said = String::from_utf8_lossy(&full.stderr);
+        assert!(said.contains("cannot write to standard output"), "{words:?}: {said}");
+    }
 }

@@ -139,6 +139,18 @@ fn bombs_end_at_the_bound() {
     assert!(problem.contains("becomes larger than any bundle"), "{problem}");
 }
 
+/// An empty file costs an archive nearly nothing.
+#[test]
+fn files_are_counted_as_well() {
+    let archive = compressed(&tar(&[plain_entry("policy", b""), plain_entry("pin", b"")]));
+    for (files, held) in [(2, true), (1, false), (0, false)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bounds = Bounds { bytes: LARGEST, files };
+        let read = entries(&archive[..], bounds, dir.path(), "b").expect("it can be read");
+        assert_eq!(read.is_ok(), held, "{files}");
+    }
+}
+
 #[test]
 fn what_is_no_archive_cannot_be_read() {
     for bytes in [&b""[..], b"PK\x03\x04", b"\x28\xb5\x2f", b"\x1f\x8b\x08\x00"] {

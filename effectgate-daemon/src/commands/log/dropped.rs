@@ -6,27 +6,26 @@ use anyhow::Context;
 use effectgate_core::{dropped::Drops, replay::ReplayError};
 use serde_json::json;
 
+use super::proof::not;
 use crate::{
     cli::Format,
     commands::{print, print_json},
     exit::{self, Code, Outcomes},
     log::Log,
+    sign::PublicKey,
 };
 
-pub fn verify(path: &Path, format: Format) -> Outcomes {
-    let read = Drops::read(Log::open(path).code(exit::USAGE)?);
-    let drops = match read {
+pub fn verify(path: &Path, log: Log, key: Option<&PublicKey>, format: Format) -> Outcomes {
+    if key.is_some() {
+        // A key that was given was meant to be asked.
+        return not(format, "it is a record of dropped evidence, which no key signs");
+    }
+    let drops = match Drops::read(log) {
         Ok(drops) => drops,
         Err(error @ ReplayError::Io { .. }) => {
             return Err(error).with_context(|| path.display().to_string()).code(exit::USAGE);
         }
-        Err(error) => {
-            match format {
-                Format::Json => print_json(&json!({ "holds": false, "why": error.to_string() }))?,
-                Format::Text => print(&format!("{error}\ndoes not hold\n")),
-            }
-            return Ok(exit::DOES_NOT_HOLD);
-        }
+        Err(error) => return not(format, &error.to_string()),
     };
     let (records, head) = (drops.records(), drops.head());
     match format {

@@ -1,8 +1,8 @@
 //! A proof of one record, checked: from the file and the public key alone.
 
-use std::path::Path;
+use std::{io::Read as _, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use effectgate_core::proof::{BadProof, Proof};
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ use crate::{
     commands::{print, print_json},
     diagnose::visible,
     exit::{self, Code, Outcomes},
-    log::{is_signed, small},
+    log::{Log, SMALL, is_signed},
     sign::PublicKey,
 };
 
-pub fn verify(path: &Path, key: Option<&PublicKey>, format: Format) -> Outcomes {
+pub fn verify(path: &Path, log: Log, key: Option<&PublicKey>, format: Format) -> Outcomes {
     let name = path.display();
-    let proof = match read(path).code(exit::USAGE)? {
+    let proof = match read(path, log).code(exit::USAGE)? {
         Ok(proof) => proof,
         Err(why) => return not(format, &format!("{name} is no proof: {why}")),
     };
@@ -51,12 +51,16 @@ pub fn verify(path: &Path, key: Option<&PublicKey>, format: Format) -> Outcomes 
     Ok(exit::HOLDS)
 }
 
-fn read(path: &Path) -> Result<Result<Proof, BadProof>> {
-    let bytes = small(path)?.with_context(|| format!("{} is gone", path.display()))?;
+fn read(path: &Path, log: Log) -> Result<Result<Proof, BadProof>> {
+    let what = || format!("cannot read the proof {}", path.display());
+    let mut bytes = Vec::new();
+    log.take(SMALL + 1).read_to_end(&mut bytes).with_context(what)?;
+    ensure!(bytes.len() as u64 <= SMALL, "{}: it is larger than any proof", what());
     Ok(Proof::parse(&String::from_utf8_lossy(&bytes)))
 }
 
-fn not(format: Format, why: &str) -> Outcomes {
+/// Says why something does not hold.
+pub fn not(format: Format, why: &str) -> Outcomes {
     match format {
         Format::Json => print_json(&json!({ "holds": false, "why": why }))?,
         Format::Text => print(&format!("{}\ndoes not hold\n", visible(why))),

@@ -58,7 +58,6 @@ impl Sources {
                 ));
             }
         }
-        // One log may be a pipe, which is read only once.
         if sources.logs.len() > 1 {
             sources.logs.sort_by_cached_key(|path| (begins(path), path.clone()));
             sources.logs.dedup();
@@ -187,8 +186,13 @@ pub fn asked<'a>(
     Ok(filter.matches(&record).then_some(record))
 }
 
-/// The time of a log's first record; whatever has none comes first.
+/// The time of a log's first record; whatever has none comes first, and so does
+/// a pipe, which is read only once.
 fn begins(path: &Path) -> Option<Vec<u8>> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    if !kind.is_dir() && !kind.is_file() {
+        return None;
+    }
     let mut scan = Scan::new(Log::open(path).ok()?);
     let (frame, _) = scan.step().ok()?;
     Some(frame.ts.to_vec())

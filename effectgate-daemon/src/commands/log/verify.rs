@@ -2,28 +2,29 @@
 
 use std::{fmt::Write as _, io::BufRead as _, path::Path};
 
-use anyhow::Result;
-use effectgate_core::{dropped, pin, proof::HEADER};
-use serde_json::Value;
+use anyhow::{Result, anyhow};
+use effectgate_core::{pin, proof::HEADER};
 
 use super::proof;
 use crate::{
+    bundle::{Bundle, is_tar},
     cli::{Format, LogVerify},
     commands::{print, print_json},
     diagnose::visible,
-    exit::{self, Code, Outcomes},
+    exit::{self, Code, Failure, Outcomes},
     log::{Against, Flaw, Found, Log},
     sign::PublicKey,
 };
 
 pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
     let key = args.key.as_deref().map(PublicKey::read).transpose().code(exit::USAGE)?;
-    match kind(&args.path).code(exit::USAGE)? {
-        Kind::Log => {}
-        Kind::Proof => return proof::verify(&args.path, key.as_ref(), format),
-        Kind::Dropped => return super::dropped::verify(&args.path, format),
-    }
-    let found = Found::of(&args.path, key.as_ref()).code(exit::USAGE)?;
+    let mut log = Log::open(&args.path).code(exit::USAGE)?;
+    let found = match kind(&args.path, &mut log) {
+        Kind::Log => Found::of_log(&args.path, log, key.as_ref()).code(exit::USAGE)?,
+        Kind::Archive => in_archive(&args.path, key.as_ref())?,
+        Kind::Proof => return proof::verify(&args.path, log, key.as_ref(), format),
+        Kind::Dropped => return super::dropped::verify(&args.path, log, key.as_ref(), format),
+    };
     match format {
         Format::Json => print_json(&found)?,
         Format::Text => print(&text(&found)),
@@ -33,24 +34,37 @@ pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
 
 enum Kind {
     Log,
+    Archive,
     Proof,
     Dropped,
 }
 
-/// By how it begins; what is neither of the others is meant to be a log.
-fn kind(path: &Path) -> Result<Kind> {
+/// By how it begins; what is none of the others is meant to be a log. Nothing
+/// is taken of it: a pipe is read only once.
+fn kind(path: &Path, log: &mut Log) -> Kind {
     if path.is_dir() {
-        return Ok(Kind::Log);
+        return Kind::Log;
     }
-    let mut log = Log::open(path)?;
     let begin = log.fill_buf().unwrap_or_default();
-    let line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let record = serde_json::from_slice::<Value>(line).unwrap_or_default();
-    Ok(match record["schema"].as_str() {
-        Some(dropped::SCHEMA) => Kind::Dropped,
-        _ if line == HEADER.as_bytes() => Kind::Proof,
-        _ => Kind::Log,
-    })
+    if begin.starts_with(HEADER.as_bytes()) {
+        Kind::Proof
+    } else if begin.starts_with(br#"{"dropped":"#) {
+        Kind::Dropped
+    } else if is_tar(begin) {
+        Kind::Archive
+    } else {
+        Kind::Log
+    }
+}
+
+/// The log of a bundle that was packed.
+fn in_archive(path: &Path, key: Option<&PublicKey>) -> Result<Found, Failure> {
+    let mut problems = Vec::new();
+    let bundle = Bundle::open(path, &mut problems).code(exit::USAGE)?;
+    if let Some(problem) = problems.first() {
+        return Err(anyhow!("{}", visible(&problem.to_string()))).code(exit::DOES_NOT_HOLD);
+    }
+    Found::of(bundle.dir(), key).code(exit::USAGE)
 }
 
 fn text(found: &Found) -> String {
