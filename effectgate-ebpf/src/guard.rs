@@ -168,10 +168,16 @@ static ORIG_AX: u64 = 15 * 8;
 
 #[inline(always)]
 pub fn call() -> Call {
-    // SAFETY: the current task has such registers as long as it lives.
-    let regs = unsafe { bpf_task_pt_regs(bpf_get_current_task_btf()) } as Ptr;
+    let regs = registers();
     let status: u32 = peek(scope::task(), &OFF_TASK_STATUS);
     Call { number: peek::<u32>(regs, &ORIG_AX) & !X32, compat: status & TS_COMPAT != 0 }
+}
+
+/// What the current task's system call began with.
+#[inline(always)]
+pub fn registers() -> Ptr {
+    // SAFETY: the current task has such registers as long as it lives.
+    unsafe { bpf_task_pt_regs(bpf_get_current_task_btf()) as Ptr }
 }
 
 /// Numbers of `arch/x86/entry/syscalls/syscall_64.tbl`; those from 424 on are the

@@ -14,6 +14,7 @@ use effectgate_common::{
 };
 
 use crate::{
+    guard::{self, Call},
     judge,
     kernel::{
         OFF_NET_COOKIE, OFF_NET_NUMBER, OFF_NSPROXY_NET, OFF_SOCK_NET, OFF_TASK_NSPROXY, Ptr, peek,
@@ -29,8 +30,8 @@ static NETWORKS: HashMap<Network, u32> = HashMap::with_max_entries(65536, 0);
 
 // include/uapi/linux/sched.h, arch/x86/entry/syscalls/syscall_64.tbl and _32.tbl
 pub const CLONE_NEWNET: u64 = 0x4000_0000;
-const UNSHARE: u64 = 272;
-const UNSHARE_COMPAT: u64 = 310;
+const UNSHARE: u32 = 272;
+const UNSHARE_COMPAT: u32 = 310;
 
 /// `copy_net_ns(flags, user_ns, old_net)`, as the call made by `unshare` and by
 /// `clone` returns: in the task that asks.
@@ -46,12 +47,27 @@ pub fn network_made(ctx: FExitContext) -> i32 {
     0
 }
 
-/// Whether a call that returned made a network namespace for the task itself;
-/// `first` is its argument in either table.
+/// A call returned without an error: it may have made a network namespace for the
+/// task itself.
 #[inline(always)]
-pub fn is_made_by(number: u64, compat: bool, [first, first_compat]: [u64; 2]) -> bool {
-    let (call, flags) = if compat { (UNSHARE_COMPAT, first_compat) } else { (UNSHARE, first) };
-    number == call && flags & CLONE_NEWNET != 0
+pub fn returned(job: u64, call: &Call) {
+    match (call.compat, call.number) {
+        (false, UNSHARE) => unshared(job, &FIRST),
+        (true, UNSHARE_COMPAT) => unshared(job, &FIRST_COMPAT),
+        _ => {}
+    }
+}
+
+/// Where the first argument of a call lies in `struct pt_regs`, in bytes: `di`, and
+/// `bx` by the 32-bit entry.
+static FIRST: u64 = 14 * 8;
+static FIRST_COMPAT: u64 = 5 * 8;
+
+#[inline(always)]
+fn unshared(job: u64, first: &'static u64) {
+    if peek::<u64>(guard::registers(), first) & CLONE_NEWNET != 0 {
+        came_with(job, scope::task());
+    }
 }
 
 /// The namespace that a task is in is its job's: it made it, or came with it.

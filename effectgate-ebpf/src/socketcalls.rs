@@ -85,20 +85,18 @@ pub fn syscall_socket(ctx: BtfTracePointContext) -> i32 {
         return 0;
     }
     let Some(job) = scope::current_job() else { return 0 };
-    let compat = guard::call().compat;
-    let regs: *const pt_regs = ctx.arg(0);
-    // SAFETY: the tracepoint's first argument; the verifier knows its type.
-    let (number, [a, b, c, e, f], first_compat) = unsafe {
-        let regs = &*regs;
-        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r8, regs.r9], regs.rbx)
-    };
-    if namespace::is_made_by(number, compat, [a, first_compat]) {
-        namespace::came_with(job, scope::task());
-    }
+    let call = guard::call();
+    namespace::returned(job, &call);
     // The other table's numbers are reported once (`COMPAT_SYSCALL`).
-    if compat {
+    if call.compat {
         return 0;
     }
+    let regs: *const pt_regs = ctx.arg(0);
+    // SAFETY: the tracepoint's first argument; the verifier knows its type.
+    let (number, [a, b, c, e, f]) = unsafe {
+        let regs = &*regs;
+        (regs.orig_rax, [regs.rdi, regs.rsi, regs.rdx, regs.r8, regs.r9])
+    };
     match number {
         nr::CONNECT => connected(job, a),
         nr::BIND => bound(job, b, c),
