@@ -8,8 +8,8 @@ use std::{
 };
 
 use effectgate_common::wire::{
-    self, ARGS_CHUNK, ARGS_CHUNKS_MAX, ArgsBody, ExecBody, FileBody, GuardBody, Header, NetBody,
-    UnixBody, decision, namespace, obj, op, reach,
+    self, ExecBody, FileBody, GuardBody, Header, NetBody, UnixBody, decision, namespace, obj, op,
+    reach,
 };
 use effectgate_core::input::{
     Bytes, Coverage, Decided, Device, Event, Exec, FileId, FileObject, FileOp, Guard, JobId, Known,
@@ -22,6 +22,7 @@ use super::{
     mounts::Mounts,
     proc,
     resolve::Resolver,
+    strings::Strings,
 };
 
 const AF_INET: u32 = 2;
@@ -51,52 +52,6 @@ struct PendingExec {
     event: Event,
     argv: Strings,
     envp: Strings,
-}
-
-#[derive(Debug)]
-struct Strings {
-    bytes: Vec<u8>,
-    total: usize,
-    /// Chunks still to come.
-    missing: usize,
-    complete: bool,
-}
-
-impl Strings {
-    fn expect(total: u32) -> Strings {
-        let chunks = (total as usize).div_ceil(ARGS_CHUNK);
-        let missing = chunks.min(ARGS_CHUNKS_MAX);
-        Strings { bytes: Vec::new(), total: total as usize, missing, complete: chunks == missing }
-    }
-
-    fn take(&mut self, args: ArgsBody, tail: Tail<'_>) {
-        if self.missing == 0 {
-            // More than was announced: what it belongs to is not known.
-            self.complete = false;
-            return;
-        }
-        self.missing -= 1;
-        let expected = (self.total.saturating_sub(args.offset as usize)).min(ARGS_CHUNK);
-        match tail.get(args.bytes) {
-            Some(bytes) if bytes.len() == expected && self.bytes.len() == args.offset as usize => {
-                self.bytes.extend_from_slice(bytes);
-            }
-            _ => self.complete = false,
-        }
-    }
-
-    fn split(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes
-            .strip_suffix(b"\0")
-            .into_iter()
-            .chain(
-                // Cut off: the last string is not whole, and is left out.
-                (!self.bytes.ends_with(b"\0"))
-                    .then(|| self.bytes.iter().rposition(|b| *b == 0).map(|end| &self.bytes[..end]))
-                    .flatten(),
-            )
-            .flat_map(|block| block.split(|byte| *byte == 0))
-    }
 }
 
 impl Attributor {
@@ -525,7 +480,7 @@ fn network(header: &Header, body: &NetBody) -> What {
 
 #[cfg(test)]
 mod tests {
-    use effectgate_common::wire::{Span, kind};
+    use effectgate_common::wire::{ARGS_CHUNK, ArgsBody, Span, kind};
     use effectgate_core::policy::Rights;
     use proptest::prelude::*;
     use zerocopy::{FromBytes, IntoBytes};

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use aya::{
     Btf, Ebpf,
-    maps::{HashMap, MapData, PerCpuHashMap, RingBuf},
+    maps::{HashMap, MapData, MapError, PerCpuHashMap, RingBuf},
 };
 use aya_log::EbpfLogger;
 use effectgate_common::{
@@ -195,10 +195,9 @@ impl Kernel {
     /// Ends that.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn judge_no_more(&mut self, job: u64) -> Result<()> {
-        let _ = self.hash::<u64, [u8; 8]>("JOBS")?.remove(&job);
-        Ok(())
+        remove(&mut self.hash::<u64, [u8; 8]>("JOBS")?, &job)
     }
 
     /// Says what a file means to a job: bits of `maps::meant`.
@@ -215,10 +214,9 @@ impl Kernel {
     /// Takes that back.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn remove_file(&mut self, key: maps::FileKey) -> Result<()> {
-        let _ = self.hash::<[u8; 16], u32>("FILES")?.remove(&bytes16(&key));
-        Ok(())
+        remove(&mut self.hash::<[u8; 16], u32>("FILES")?, &bytes16(&key))
     }
 
     /// Gives a job a terminal.
@@ -233,10 +231,9 @@ impl Kernel {
     /// Takes it back.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn remove_terminal(&mut self, key: maps::Terminal) -> Result<()> {
-        let _ = self.hash::<[u8; 16], u8>("TERMINALS")?.remove(&bytes16(&key));
-        Ok(())
+        remove(&mut self.hash::<[u8; 16], u8>("TERMINALS")?, &bytes16(&key))
     }
 
     /// Lets a job reach an address.
@@ -264,7 +261,7 @@ impl Kernel {
         let keys: Vec<[u8; 16]> = map.keys().collect::<Result<_, _>>()?;
         for key in keys {
             if Network::read_from_bytes(&key).is_ok_and(|network| network.job == job) {
-                let _ = map.remove(&key);
+                remove(&mut map, &key)?;
             }
         }
         Ok(())
@@ -288,10 +285,9 @@ impl Kernel {
     /// Takes that back.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn remove_host(&mut self, key: maps::Host) -> Result<()> {
-        let _ = self.hash::<[u8; 32], u8>("HOSTS")?.remove(&bytes::<32>(&key));
-        Ok(())
+        remove(&mut self.hash::<[u8; 32], u8>("HOSTS")?, &bytes::<32>(&key))
     }
 
     fn hash<K: aya::Pod, V: aya::Pod>(
@@ -315,10 +311,9 @@ impl Kernel {
     /// Takes a thread's label away.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn unlabel(&mut self, tid: u32) -> Result<()> {
-        let _ = self.hash::<u32, [u8; 16]>("TASKS")?.remove(&tid);
-        Ok(())
+        remove(&mut self.hash::<u32, [u8; 16]>("TASKS")?, &tid)
     }
 
     /// Whether a thread is labelled with `job`.
@@ -355,10 +350,9 @@ impl Kernel {
     /// Forgets a cgroup.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn forget_cgroup(&mut self, id: u64) -> Result<()> {
-        let _ = self.hash::<u64, u64>("CGROUPS")?.remove(&id);
-        Ok(())
+        remove(&mut self.hash::<u64, u64>("CGROUPS")?, &id)
     }
 
     /// Enters a root under its inode pointer.
@@ -373,10 +367,9 @@ impl Kernel {
     /// Removes a root.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn remove_root(&mut self, inode: u64) -> Result<()> {
-        let _ = self.hash::<u64, [u8; 16]>("ROOTS")?.remove(&inode);
-        Ok(())
+        remove(&mut self.hash::<u64, [u8; 16]>("ROOTS")?, &inode)
     }
 
     /// Says what a job may do below a root: bits of `maps::right`.
@@ -391,11 +384,10 @@ impl Kernel {
     /// Takes a grant back.
     ///
     /// # Errors
-    /// When the map cannot be reached.
+    /// When it is there and cannot be removed.
     pub fn revoke(&mut self, job: u64, root: u32) -> Result<()> {
         let key = bytes16(&Grant { job, root, reserved: 0 });
-        let _ = self.hash::<[u8; 16], u32>("GRANTS")?.remove(&key);
-        Ok(())
+        remove(&mut self.hash::<[u8; 16], u32>("GRANTS")?, &key)
     }
 
     /// Opens (or, with `false`, removes) a job's counters: of its records, of those
@@ -413,18 +405,19 @@ impl Kernel {
                     let zero = aya::maps::PerCpuValues::try_from(vec![0u64; cpus])?;
                     map.insert(key, zero, 0).context("too many jobs")?;
                 } else {
-                    let _ = map.remove(&key);
+                    gone(map.remove(&key))?;
                 }
             }
         }
         let mut numbers = self.hash::<u64, u64>("NUMBERS")?;
         if open {
             numbers.insert(job, 0, 0).context("too many jobs")?;
-        } else {
-            let _ = numbers.remove(&job);
-            self.order.forget(job);
+            self.order.begin(job);
+            return Ok(());
         }
-        Ok(())
+        let removed = remove(&mut numbers, &job);
+        self.order.forget(job);
+        removed
     }
 
     /// Records lost so far, by class, over all CPUs.
@@ -489,6 +482,23 @@ fn bytes<const N: usize>(value: &(impl IntoBytes + zerocopy::Immutable)) -> [u8;
     let mut bytes = [0; N];
     bytes.copy_from_slice(value.as_bytes());
     bytes
+}
+
+/// Takes an entry out; that it is not there is as good.
+fn remove<K: aya::Pod, V: aya::Pod>(map: &mut HashMap<&mut MapData, K, V>, key: &K) -> Result<()> {
+    gone(map.remove(key))
+}
+
+fn gone(removed: Result<(), MapError>) -> Result<()> {
+    match removed {
+        Err(MapError::KeyNotFound) => Ok(()),
+        Err(MapError::SyscallError(error))
+            if error.io_error.raw_os_error() == Some(libc::ENOENT) =>
+        {
+            Ok(())
+        }
+        other => Ok(other?),
+    }
 }
 
 /// The third proof of the wire ABI: what the compiler of the kernel programs

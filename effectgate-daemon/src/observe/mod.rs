@@ -12,3 +12,4 @@ pub mod mounts;
 pub mod order;
 pub mod proc;
 mod resolve;
+mod strings;

@@ -31,11 +31,17 @@ struct Line {
 }
 
 impl Order {
+    /// Has a job's records be put in order.
+    pub fn begin(&mut self, job: JobId) {
+        self.jobs.insert(job, Line::default());
+    }
+
     /// Takes a record; hands on what is in order now.
     pub fn take(&mut self, bytes: &[u8], now: Instant, give: &mut impl FnMut(&[u8])) {
         // What says nothing of itself is for the decoder to refuse.
         let Some((job, seq)) = decode::number(bytes) else { return give(bytes) };
-        let line = self.jobs.entry(job).or_default();
+        // What comes late of a job that is forgotten is of no order any more.
+        let Some(line) = self.jobs.get_mut(&job) else { return give(bytes) };
         if seq > line.next {
             line.waiting.insert(seq, (now, bytes.to_vec()));
             return;
@@ -79,12 +85,6 @@ impl Order {
         self.jobs.get(&job).map_or(0, |line| line.missing)
     }
 
-    /// Whether nothing waits.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.jobs.values().all(|line| line.waiting.is_empty())
-    }
-
     /// Forgets a job.
     pub fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
@@ -113,6 +113,10 @@ mod tests {
 
     use super::*;
 
+    fn is_idle(order: &Order) -> bool {
+        order.jobs.values().all(|line| line.waiting.is_empty())
+    }
+
     fn record(job: u64, seq: u64) -> Vec<u8> {
         Header { job, seq, ..Header::default() }.as_bytes().to_vec()
     }
@@ -132,11 +136,12 @@ mod tests {
         ) {
             let (mut order, mut given, now) = (Order::default(), Vec::new(), Instant::now());
             let mut give = |bytes: &[u8]| given.push(bytes.to_vec());
+            order.begin(7);
             for seq in seqs.iter().filter(|seq| !lost.contains(seq)) {
                 order.take(&record(7, *seq), now, &mut give);
             }
             order.overdue(now + PATIENCE, &mut give);
-            prop_assert!(order.is_idle());
+            prop_assert!(is_idle(&order));
             let kept: Vec<u64> = (0..40).filter(|seq| !lost.contains(seq)).collect();
             let holes = kept.last().map_or(0, |last| last + 1 - kept.len() as u64);
             prop_assert_eq!(order.missing(7), holes);
@@ -148,10 +153,12 @@ mod tests {
     fn who_comes_late_is_not_missing_and_holds_up_nobody_else() {
         let (mut order, mut given, now) = (Order::default(), Vec::new(), Instant::now());
         let mut give = |bytes: &[u8]| given.push(bytes.to_vec());
+        order.begin(1);
+        order.begin(2);
         order.take(&record(1, 1), now, &mut give);
         order.take(&record(2, 0), now, &mut give);
         order.overdue(now, &mut give);
-        assert!(!order.is_idle());
+        assert!(!is_idle(&order));
         order.flush(1, &mut give);
         assert_eq!(order.missing(1), 1);
         order.take(&record(1, 0), now, &mut give);
@@ -159,5 +166,15 @@ mod tests {
         order.take(b"short", now, &mut give);
         assert_eq!(given.pop().as_deref(), Some(&b"short"[..]));
         assert_eq!((numbers(2, &given), numbers(1, &given)), (vec![0], vec![1, 0]));
+    }
+
+    #[test]
+    fn of_a_forgotten_job_nothing_is_kept() {
+        let (mut order, mut given, now) = (Order::default(), Vec::new(), Instant::now());
+        let mut give = |bytes: &[u8]| given.push(bytes.to_vec());
+        order.begin(1);
+        order.forget(1);
+        order.take(&record(1, 5), now, &mut give);
+        assert_eq!((numbers(1, &given), order.jobs.len()), (vec![5], 0));
     }
 }
