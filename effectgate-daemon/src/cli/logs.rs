@@ -67,8 +67,8 @@ pub enum LogCommand {
 
 #[derive(Debug, Args)]
 pub struct LogVerify {
-    /// An evidence directory, a log (events.jsonl), a proof of one record, or
-    /// the daemon's dropped.jsonl
+    /// An evidence directory, packed or not, a log (events.jsonl), a proof of one
+    /// record, or the daemon's dropped.jsonl
     pub path: PathBuf,
     /// The public key that the checkpoint must be signed by (PEM)
     #[arg(long, value_name = "FILE")]
