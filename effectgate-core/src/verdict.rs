@@ -137,14 +137,25 @@ impl fmt::Display for Verdict {
 }
 
 /// Class, action, object, program, rule, on one line whatever their bytes.
+impl Violation {
+    /// `denied` or `killed`, where it went no further.
+    pub fn stopped(&self) -> Option<&'static str> {
+        match self.decision {
+            Decision::Denied | Decision::Killed => Some(self.decision.name()),
+            Decision::Allowed | Decision::Recorded => None,
+        }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What the observer itself found out was done by no process.
         let by = self.process.as_ref().map(|_| self.program.as_deref().unwrap_or("?"));
         let by = by.map(|program| format!(" by {program}")).unwrap_or_default();
         let times = if self.count > 1 { format!(" ({}x)", self.count) } else { String::new() };
+        let stopped = self.stopped().map(|how| format!(", {how}")).unwrap_or_default();
         let line = format!(
-            "{} {} {}{by}: {}{times}",
+            "{} {} {}{by}: {}{times}{stopped}",
             self.class.name(),
             self.action,
             self.object,

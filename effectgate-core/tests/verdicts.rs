@@ -273,6 +273,22 @@ fn a_command_that_ended_was_a_program() {
     }
 }
 
+/// A line that stands for several says that they were denied only if all were.
+#[test]
+fn what_was_denied_each_time_is_said_to_be() {
+    let denied = || decided(Decided::Denied, outside());
+    for (inputs, count, says) in [
+        (vec![denied()], 1, true),
+        (vec![denied(), denied()], 2, true),
+        (vec![denied(), outside()], 2, false),
+        (vec![outside(), denied()], 2, false),
+    ] {
+        let violations = verdict(inputs).violations;
+        assert_eq!((violations.len(), violations[0].count), (1, count));
+        assert_eq!(violations[0].to_string().ends_with(", denied"), says, "{}", violations[0]);
+    }
+}
+
 /// Who is kept from a program goes on as what it was.
 #[test]
 fn what_was_denied_is_not_what_acts() {

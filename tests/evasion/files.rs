@@ -21,7 +21,8 @@ crate::rows! {
     // Made, moved, removed.
     0 tmpfile_linkat "tmpfile {outside} {outside}/new" => "file/open_write {outside} | file/link {outside}/new";
     0 linkat_empty_path "tmpfile-link-empty {outside} {outside}/new" => "file/open_write {outside} | file/link {outside}/new";
-    0 linkat_of_a_handed_file "link-fd {handed} {directory}/new" => "file/link {outside}/file";
+    // Under tracepoint a descriptor is looked up after the call, if its process lives.
+    0 linkat_of_a_handed_file "link-fd {handed} {directory}/new" => "file/link {outside}/file" { tracepoint: NotPass };
     0 link "link {outside}/file {outside}/new" => "file/link {outside}/new";
     0 symlink "symlink anything {outside}/new" => "file/symlink {outside}/new";
     0 rename "rename {outside}/file {outside}/new" => "file/rename {outside}/new";
@@ -105,7 +106,8 @@ mod hard_links {
         8 made_before_the_job "write-file {directory}/hard" => "file/open_write {directory}/hard" { lsm: NotPass, tracepoint: NotPass };
         8 made_by_the_job "link {outside}/file {directory}/new , write-file {directory}/new" => "file/link {outside}/file";
         8 made_of_a_link_inside "link-follow {root}/to-outside/file {directory}/new , write-file {directory}/new" => "file/link {outside}/file";
-        8 made_of_a_descriptor "link-fd {handed} {directory}/new , write-file {directory}/new" => "file/link {outside}/file";
+        // As with the plain operation: looked up after the call.
+        8 made_of_a_descriptor "link-fd {handed} {directory}/new , write-file {directory}/new" => "file/link {outside}/file" { tracepoint: NotPass };
         8 read_only_file_made_writable "link {root}/file {directory}/new , write-file {directory}/new" => "file/link {root}/file" { harm: Done };
         8 read_only_file_moved_where_it_may_be_written "rename {root}/file {directory}/new , write-file {directory}/new" => "file/rename {root}/file" { harm: Done };
     }

@@ -68,6 +68,10 @@ impl Tally {
         );
         if let Some(known) = self.index.get(&key).and_then(|at| self.violations.get_mut(*at)) {
             known.count += 1;
+            // What was stopped each time is said to be; what was not even once, is not.
+            if violation.stopped().is_none() {
+                known.decision = violation.decision;
+            }
         } else if self.violations.len() < LISTED {
             self.index.insert(key, self.violations.len());
             self.violations.push(violation.clone());

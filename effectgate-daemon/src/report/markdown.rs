@@ -115,7 +115,9 @@ fn item(text: &mut String, report: &Report, violation: &Violation) {
     } else {
         String::new()
     };
-    let _ = write!(text, "- {class} {} {}{times}", code(action), code(&violation.object));
+    let stopped = violation.stopped().map(|how| format!(", {how}")).unwrap_or_default();
+    let (action, object) = (code(action), code(&violation.object));
+    let _ = write!(text, "- {class} {action} {object}{times}{stopped}");
     if let Some(process) = &violation.process {
         let program = violation.program.as_deref().unwrap_or("?");
         let _ =

@@ -114,7 +114,8 @@ fn findings(text: &mut String, report: &Report, paint: Paint) {
             };
             let (class, action) = (violation.class.name(), violation.action);
             let object = paint.bad(&visible(&violation.object));
-            let _ = writeln!(text, "  {class} {action} {object}{times}");
+            let stopped = violation.stopped().map(|how| format!(", {how}")).unwrap_or_default();
+            let _ = writeln!(text, "  {class} {action} {object}{times}{stopped}");
             if let Some(process) = &violation.process {
                 let program = violation.program.as_deref().unwrap_or("?");
                 let _ = writeln!(text, "    by {}: {}", visible(program), words::lineage(process));

@@ -95,7 +95,7 @@ pub fn repeats(verdict: &Verdict) -> String {
 pub fn meaning(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "Everything that the job did was inside its policy.",
-        Outcome::Fail => "The job did what its policy does not allow.",
+        Outcome::Fail => "The job did, or tried, what its policy does not allow.",
         Outcome::Indeterminate => {
             "Nothing is known to be outside the policy, but not everything is known."
         }

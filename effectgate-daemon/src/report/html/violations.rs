@@ -73,8 +73,8 @@ fn item(report: &Report, violation: &Violation) -> Markup {
             span class="action" { (violation.class.name()) " " (violation.action) }
             " " code class="object" { (visible(&violation.object)) }
             @if violation.count > 1 { " " span class="tag" { "×" (number(violation.count)) } }
-            @if let "denied" | "killed" = violation.decision.name() {
-                " " span class="tag good" { (violation.decision.name()) }
+            @if let Some(stopped) = violation.stopped() {
+                " " span class="tag good" { (stopped) }
             }
         }
         @if let Some(process) = &violation.process {
