@@ -12,7 +12,7 @@ use effectgate_core::replay::ReplayError;
 
 use super::{
     files::regular,
-    segments::{OPEN, Segments},
+    segments::{self, OPEN, Segments},
 };
 
 /// Large, so that nearly every line is judged where it was read.
@@ -102,7 +102,7 @@ impl Log {
     fn of(segments: Segments) -> Log {
         let source = |path: PathBuf| -> (String, Open) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (name, Box::new(move || Ok(Box::new(regular(&path)?) as Box<dyn Read>)))
+            (name, Box::new(move || Ok(Box::new(segment(&path)?) as Box<dyn Read>)))
         };
         let mut log = Log::from_sources(segments.files.into_iter().map(source).collect());
         log.left_over = segments.left_over;
@@ -258,6 +258,18 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn BufRead>> {
     let mut decoder = zstd::Decoder::with_buffer(source)?;
     decoder.window_log_max(WINDOW_LOG)?;
     Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
+}
+
+/// A segment's file. Whoever writes the log may compress it between the look into
+/// the directory and this.
+fn segment(path: &Path) -> io::Result<File> {
+    let compressed = segments::is_plain(path).then(|| path.with_added_extension("zst"));
+    match regular(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            compressed.map_or(Err(error), |compressed| regular(&compressed))
+        }
+        opened => opened,
+    }
 }
 
 fn same(error: &io::Error) -> io::Error {

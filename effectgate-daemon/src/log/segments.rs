@@ -30,6 +30,12 @@ pub fn is_segment(name: &str) -> bool {
     name == OPEN || matches!(number(name), Some((_, Form::Plain | Form::Compressed)))
 }
 
+/// Whether a file is a closed segment that is not compressed.
+pub(super) fn is_plain(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.and_then(number).is_some_and(|(_, form)| form == Form::Plain)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Plain,

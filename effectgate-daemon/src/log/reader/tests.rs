@@ -1,3 +1,4 @@
+use std::fs;
 use std::io::Cursor;
 
 use effectgate_core::{chain::Flaw, replay::verify};
@@ -74,6 +75,18 @@ fn a_segment_that_is_not_there_any_more_is_no_flaw_either() {
     ]);
     let error = verify(&mut log).expect_err("it cannot be read");
     assert!(matches!(error, ReplayError::Io { good: 1, .. }), "{error}");
+}
+
+#[test]
+fn a_segment_that_is_compressed_meanwhile_is_read_all_the_same() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    fs::write(file("events-000001.jsonl"), "one\n").unwrap();
+    fs::write(file(OPEN), "two\n").unwrap();
+    let mut log = Log::open(dir.path()).unwrap();
+    fs::write(file("events-000001.jsonl.zst"), packed(b"one\n")).unwrap();
+    fs::remove_file(file("events-000001.jsonl")).unwrap();
+    assert_eq!(whole(&mut log).unwrap(), b"one\ntwo\n");
 }
 
 #[test]
