@@ -191,7 +191,7 @@ pub fn insert(rows: &mut Vec<Freeze>, row: Freeze, today: &str) -> Result<(), Bo
 /// none, and no two runners can disagree on it.
 fn covered(property: &str) -> Option<&'static str> {
     /// Keys that say whose policy it is, not what it allows.
-    const WHO: [&str; 4] = ["version", "id", "agent_id", "owner"];
+    const WHO: [&str; 3] = ["version", "agent_id", "owner"];
     const WORDS: [&str; 10] = [
         "effect",
         "effects",
