@@ -20,8 +20,8 @@ pub const REDACTED: &[u8] = b"[redacted]";
 
 /// The arguments without their secrets: values of secret-like names
 /// (`NAME=value`, `--name=value`, `--name value`, `Name: value`), passwords of
-/// users (`-u user:password`, `mysql -pPASSWORD`), passwords in URLs, bearer
-/// tokens, and strings in the shape of well-known keys.
+/// users (`-u user:password`, `mysql -pPASSWORD`, `sqlplus user/password`),
+/// passwords in URLs, bearer tokens, and strings in the shape of well-known keys.
 pub fn argv(arguments: &[Bytes]) -> Vec<Bytes> {
     let mut reader = arguments::Reader::default();
     arguments.iter().map(|argument| reader.take(argument)).collect()
@@ -152,7 +152,7 @@ mod tests {
     /// Words by which a secret is given, and that secret.
     fn given() -> impl Strategy<Value = (Vec<String>, String)> {
         let secret = "[A-Za-z0-9_]{24,40}";
-        (secret, "[a-z]{1,8}", 0..40usize).prop_map(|(s, user, kind)| {
+        (secret, "[a-z]{1,8}", 0..52usize).prop_map(|(s, user, kind)| {
             let all = match kind {
                 0 => vec!["-u".into(), format!("{user}:{s}")],
                 1 => vec!["-sku".into(), format!("{user}:{s}")],
@@ -193,6 +193,18 @@ mod tests {
                 36 => vec!["set".into(), "secret_access_key".into(), format!("aB1{s}")],
                 37 => vec![format!("<a><password>{s}</password></a>")],
                 38 => vec![format!("http://h/?next=%2Fx%3Ftoken%3D{s}")],
+                39 => vec!["openssl".into(), "enc".into(), "-k".into(), s.clone()],
+                40 => vec!["htpasswd".into(), "-nb".into(), user, s.clone()],
+                41 => vec![format!("htpasswd -bc {user} {user} {s}")],
+                42 => vec!["smbclient".into(), "-U".into(), format!("{user}%{s}")],
+                43 => vec!["cargo".into(), "login".into(), s.clone()],
+                44 => vec![format!("sqlplus {user}/{s}@db")],
+                45 => vec!["lftp".into(), "-u".into(), format!("{user},{s}")],
+                46 => vec![format!("--pw={s}"), format!("pw={s}")],
+                47 => vec!["--auth".into(), s.clone(), format!("auth={s}")],
+                48 => vec![format!("<Password value=\"{s}\"/>")],
+                49 => vec![format!("https://{s}:x-oauth-basic@h/")],
+                50 => vec!["kubectl".into(), format!("--from-literal={user}={s}")],
                 _ => vec![format!("note bearer {s}0")],
             };
             (all, s)
@@ -224,6 +236,11 @@ mod tests {
             "tar -C / -xpf a.tar",
             "make -j8 BYPASS=yes",
             "cargo test --test key -- --nocapture",
+            "openssl x509 -in a.pem -noout -keyform PEM",
+            "smbclient //h/share -c ls",
+            "net ads info",
+            "kubectl get secret x -o yaml",
+            "cargo login",
         ] {
             let words: Vec<Bytes> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
             let shown: Vec<String> =

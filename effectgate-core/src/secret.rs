@@ -32,13 +32,14 @@ pub fn is_secret_name(name: &[u8]) -> bool {
 /// Whether a name could promise a secret at all, in any of the ways that are
 /// known: it is asked of every word of every text, and most are turned away.
 pub(crate) fn may_promise(name: &[u8]) -> bool {
-    const PARTS: [&[u8; 3]; 10] =
-        [b"sig", b"key", b"pri", b"tok", b"sec", b"pas", b"pwd", b"cre", b"aut", b"coo"];
-    name.windows(3).any(|window| {
-        // Makes letters lower case; what else becomes one of these was no letter.
-        let lower = [window[0] | 0x20, window[1] | 0x20, window[2] | 0x20];
-        PARTS.contains(&&lower)
-    })
+    const PARTS: [&[u8; 3]; 11] =
+        [b"sig", b"key", b"pri", b"tok", b"sec", b"pas", b"pwd", b"psk", b"cre", b"aut", b"coo"];
+    matches!(name, [.., b'p' | b'P', b'w' | b'W'])
+        || name.windows(3).any(|window| {
+            // Makes letters lower case; what else becomes one of these was no letter.
+            let lower = [window[0] | 0x20, window[1] | 0x20, window[2] | 0x20];
+            PARTS.contains(&&lower)
+        })
 }
 
 const EXACT: [&str; 5] =

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use effectgate_core::compare::{self, Against};
+use effectgate_core::input::Class;
+use effectgate_core::judge::Doubt;
 use effectgate_core::{policy, rules};
 
 #[test]
@@ -66,4 +68,41 @@ fn the_trace_that_is_shown_holds_under_the_manifest_that_is_shown() {
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+}
+
+#[test]
+fn every_reason_for_indeterminate_is_listed() {
+    let text = read("docs/evidence.md");
+    let (_, listed) = text.split_once("## Reasons for `indeterminate`").unwrap();
+    for doubt in std::iter::successors(Some(Doubt::NoCanary), following) {
+        let said = doubt.to_string().replace("class file", "class …");
+        assert!(listed.contains(&format!("`{said}`")), "{said}");
+    }
+}
+
+/// Leads through all of them: one that is new must be put somewhere.
+fn following(doubt: &Doubt) -> Option<Doubt> {
+    let dots = || "…".to_owned();
+    Some(match doubt {
+        Doubt::NoCanary => Doubt::CanaryMissed(Class::File),
+        Doubt::CanaryMissed(_) => Doubt::CanaryFailed(dots()),
+        Doubt::CanaryFailed(_) => Doubt::NeverLaunched,
+        Doubt::NeverLaunched => Doubt::NoProgram,
+        Doubt::NoProgram => Doubt::Coverage(Class::File),
+        Doubt::Coverage(_) => Doubt::Unplaced,
+        Doubt::Unplaced => Doubt::ArgumentsCut,
+        Doubt::ArgumentsCut => Doubt::DigestUnknown,
+        Doubt::DigestUnknown => Doubt::EnvIncomplete,
+        Doubt::EnvIncomplete => Doubt::EnvUnread,
+        Doubt::EnvUnread => Doubt::IoUring,
+        Doubt::IoUring => Doubt::CompatSyscall,
+        Doubt::CompatSyscall => Doubt::OthersIpc,
+        Doubt::OthersIpc => Doubt::Namespace,
+        Doubt::Namespace => Doubt::CoreDump,
+        Doubt::CoreDump => Doubt::Disagreement,
+        Doubt::Disagreement => Doubt::UnknownRecord,
+        Doubt::UnknownRecord => Doubt::Killed,
+        Doubt::Killed => Doubt::Stopped(dots()),
+        Doubt::Stopped(_) => return None,
+    })
 }

@@ -20,6 +20,7 @@ pub mod manifest;
 pub mod measure;
 pub mod metrics;
 pub mod network;
+pub mod random;
 pub mod record;
 pub mod scene;
 pub mod tools;

@@ -64,6 +64,8 @@ pub struct Run {
     places: Vec<(String, &'static str)>,
 }
 
+/// A run has three or four of its own; each is looked for in each text.
+const MOST_PLACES: usize = 32;
 /// Stands for the job's own `TMPDIR` and everything in it.
 const TMPDIR: &str = "$TMPDIR/*";
 const WORKSPACE: &str = "$WORKSPACE";
@@ -80,34 +82,40 @@ impl Run {
         places.extend(object.workspace.as_deref().map(|path| (path.to_owned(), WORKSPACE)));
         places.retain(|(path, _)| path.len() > 1);
         places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        places.truncate(MOST_PLACES);
         Run { places }
     }
 
     /// The text with what is the run's own replaced.
     fn common(&self, mut text: String) -> String {
         for (path, name) in &self.places {
-            let mut from = 0;
-            while let Some(at) = text[from..].find(path.as_str()).map(|at| from + at) {
-                let behind = at + path.len();
-                let tail = &text[behind..];
-                // `/srv/a` is not in `/srv/ab`, nor in `/x/srv/a`.
-                let ends = tail.is_empty() || tail.starts_with('/') || tail.starts_with(BETWEEN);
-                let word = text[..at].rsplit(BETWEEN).next().unwrap_or_default();
-                if !ends || word.contains('/') {
-                    from = behind;
-                    continue;
-                }
-                // Names in it are made up anew by each run.
-                let cut = match *name {
-                    TMPDIR => tail.find(BETWEEN).unwrap_or(tail.len()),
-                    _ => 0,
-                };
-                text.replace_range(at..behind + cut, name);
-                from = at + name.len();
+            if text.contains(path.as_str()) {
+                text = without(&text, path, name);
             }
         }
         process_ids(text)
     }
+}
+
+/// The text with the name where this path begins a word, and all of what
+/// follows it in the word where the name stands for that as well.
+fn without(text: &str, path: &str, name: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_inclusive(BETWEEN) {
+        let (rest, sign) = match word.char_indices().next_back() {
+            Some((at, sign)) if BETWEEN.contains(&sign) => word.split_at(at),
+            _ => (word, ""),
+        };
+        // `/srv/a` is not in `/srv/ab`, nor in `/x/srv/a`.
+        let begins = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        match begins.1.strip_prefix(path).filter(|tail| tail.is_empty() || tail.starts_with('/')) {
+            // Names in it are made up anew by each run.
+            Some(tail) => out.extend([begins.0, name, if name == TMPDIR { "" } else { tail }]),
+            None => out.push_str(rest),
+        }
+        out.push_str(sign);
+    }
+    out
 }
 
 /// `/proc/123/task/124` is that of some process.
@@ -245,10 +253,21 @@ pub(super) mod tests {
             ("cc -I/srv/one/include -o=/srv/one/a", "cc -I$WORKSPACE/include -o=$WORKSPACE/a"),
             ("/srv/one", "$WORKSPACE"),
             ("/srv/onefold /x/srv/one", "/srv/onefold /x/srv/one"),
+            ("/srv/one/srv/one x:/srv/one;/srv/one", "$WORKSPACE/srv/one x:$WORKSPACE;$WORKSPACE"),
             ("/proc/12/task/13/comm", "/proc/PID/task/PID/comm"),
             ("/home/proc/x/12", "/home/proc/x/12"),
         ] {
             assert_eq!(run.common(text.to_owned()), common);
+        }
+    }
+
+    /// Was read again for each place in it.
+    #[test]
+    fn what_names_the_workspace_everywhere_costs_no_more() {
+        let run = opening("/tmp/e", "/a");
+        for part in ["/a", "/a ", "/tmp/e,", "/a/tmp/e ", "/proc/1"] {
+            let text = part.repeat((1 << 20) / part.len());
+            assert!(run.common(text).len() <= 12 << 20, "{part}");
         }
     }
 

@@ -62,11 +62,14 @@ impl Timeline {
         // What the observer says stands for itself, and ends what was before.
         if record.process.is_none() {
             done.extend(self.open.drain(..));
-        } else if let Some(group) =
-            self.open.iter_mut().rev().find(|group| group.takes(record, program))
-        {
-            group.join(record);
-            return done;
+        } else {
+            // What is outside the policy is told one by one.
+            let object = (!record.within).then(|| object_short(record));
+            let takes = |group: &&mut Group| group.takes(record, program, object.as_deref());
+            if let Some(group) = self.open.iter_mut().rev().find(takes) {
+                group.join(record);
+                return done;
+            }
         }
         self.open.push_back(Group::new(record, program, now));
         done
@@ -114,15 +117,14 @@ impl Group {
         }
     }
 
-    fn takes(&self, record: &Record<'_>, program: &str) -> bool {
-        let same = self.class == *record.class
+    /// Whether it is of the same, and, where that is told apart, of one object.
+    fn takes(&self, record: &Record<'_>, program: &str, object: Option<&str>) -> bool {
+        self.class == *record.class
             && self.action == *record.action
             && self.within == record.within
             && self.decision == *record.decision
-            && self.program == program;
-        // What is outside the policy is told one by one.
-        same && (self.within
-            || (self.rule == *record.rule.name && self.object == object_short(record)))
+            && self.program == program
+            && object.is_none_or(|object| self.rule == *record.rule.name && self.object == object)
     }
 
     fn join(&mut self, record: &Record<'_>) {

@@ -3,7 +3,7 @@
 
 use crate::input::Bytes;
 use crate::redact::promises::{
-    Header, Program, Promise, header, is_name, option, password_of, user_option,
+    Header, Place, Program, Promise, header, is_name, option, password_of, user_option,
 };
 use crate::redact::words::is_random;
 use crate::redact::{REDACTED, text};
@@ -14,6 +14,8 @@ const SCHEME: &[u8] = b"Bearer";
 pub(super) struct Reader {
     next: Next,
     program: Option<&'static Program>,
+    /// Arguments of the program that were no options.
+    operands: usize,
 }
 
 /// What the last argument said about this one.
@@ -63,6 +65,7 @@ impl Reader {
     /// What the next argument is.
     pub fn read(&mut self, argument: &[u8]) -> Reading {
         let said = std::mem::take(&mut self.next);
+        let own = self.own(argument);
         self.next = self.announces(argument);
         match said {
             Next::Secret(promise) if !promise.keeps(argument) => {
@@ -81,11 +84,9 @@ impl Reader {
                 }
                 Reading::Secret
             }
-            Next::User => {
-                password_of(argument).map_or_else(|| self.own(argument), Reading::Password)
-            }
+            Next::User => password_of(argument).map_or(own, Reading::Password),
             Next::Perhaps if is_random(argument) => Reading::Secret,
-            Next::Secret(_) | Next::Perhaps | Next::Anything => self.own(argument),
+            Next::Secret(_) | Next::Perhaps | Next::Anything => own,
         }
     }
 
@@ -94,21 +95,21 @@ impl Reader {
         matches!(self.next, Next::Secret(_) | Next::Perhaps | Next::Header)
     }
 
-    fn own(&self, argument: &[u8]) -> Reading {
-        match self.program {
-            Some(program)
-                if argument.len() > program.option.len()
-                    && argument.starts_with(&program.option) =>
-            {
-                Reading::SecretFrom(program.option.len())
-            }
-            _ => Reading::Own,
+    /// What it is as an argument of the program that came last.
+    fn own(&mut self, argument: &[u8]) -> Reading {
+        let Some(program) = self.program else { return Reading::Own };
+        if let Place::Operands(plain) = program.place
+            && !argument.starts_with(b"-")
+        {
+            self.operands += 1;
+            return if self.operands > plain { Reading::Secret } else { Reading::Own };
         }
+        program.place.inside(argument).map_or(Reading::Own, Reading::SecretFrom)
     }
 
     fn announces(&mut self, argument: &[u8]) -> Next {
         if let Some(program) = self.program {
-            if argument == program.option && program.apart {
+            if program.place.announces(argument) {
                 return Next::Secret(Promise::Sure);
             }
             let value = matches!(self.next, Next::Secret(_));
@@ -118,6 +119,7 @@ impl Reader {
         }
         if let Some(program) = Program::of(argument) {
             self.program = Some(program);
+            self.operands = 0;
         }
         if let Some(promise) = option(argument) {
             return Next::Secret(promise);

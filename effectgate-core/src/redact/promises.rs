@@ -1,5 +1,5 @@
 //! Which words promise a secret: names, options that take `user:password`, and
-//! the short password options of well-known programs.
+//! the places where well-known programs are given theirs.
 
 use crate::secret::{is_secret_name, may_promise};
 
@@ -12,6 +12,8 @@ pub(super) enum Promise {
     /// stays, and so does an absolute path behind an option.
     Pass,
     Directory,
+    /// A way to prove oneself stays (`auth=basic`), and whether to.
+    Auth,
 }
 
 impl Promise {
@@ -55,16 +57,38 @@ impl Promise {
             let shells = last == b"OLDPWD" || upper == b"PWD";
             return Some(if option || shells { Promise::Directory } else { Promise::Sure });
         }
+        match last {
+            b"PW" | b"PSK" => return Some(Promise::Sure),
+            b"AUTH" => return Some(Promise::Auth),
+            _ => {}
+        }
         // Of a URL, or a jar of cookies: an option of the first names a file.
         let sure = if option { last == b"COOKIE" } else { matches!(last, b"SIG" | b"SIGNATURE") };
         sure.then_some(Promise::Sure)
     }
 
     pub fn keeps(self, value: &[u8]) -> bool {
+        const WAYS: [&[u8]; 14] = [
+            b"basic",
+            b"digest",
+            b"ntlm",
+            b"negotiate",
+            b"any",
+            b"none",
+            b"null",
+            b"true",
+            b"false",
+            b"yes",
+            b"no",
+            b"on",
+            b"off",
+            b"plain",
+        ];
         match self {
             Promise::Sure => false,
             Promise::Pass => matches!(value, [b'0'..=b'9']),
             Promise::Directory => value.starts_with(b"/"),
+            Promise::Auth => WAYS.iter().any(|way| value.eq_ignore_ascii_case(way)),
         }
     }
 }
@@ -78,7 +102,7 @@ pub(super) fn option(argument: &[u8]) -> Option<Promise> {
 /// The end of an option that takes `user:password`, where that may begin:
 /// `-u`, `--user`, also behind curl's flags without values (`-sku`).
 pub(super) fn user_option(name: &[u8]) -> Option<usize> {
-    const LONG: [&[u8]; 5] = [b"--user", b"--proxy-user", b"--auth", b"--http-auth", b"--tlsuser"];
+    const LONG: [&[u8]; 3] = [b"--user", b"--proxy-user", b"--tlsuser"];
     let cluster = name.strip_prefix(b"-")?;
     if LONG.contains(&name) {
         return Some(name.len());
@@ -143,19 +167,32 @@ pub(super) enum Header {
     Tight,
 }
 
-/// A program with a short option for a password. Elsewhere these letters mean
-/// ports, parents and paths.
+/// A program that is given a secret where other programs have ports, parents
+/// and paths.
 #[derive(Debug)]
 pub(super) struct Program {
     names: &'static [&'static str],
-    pub option: [u8; 2],
-    /// The password may be the next argument.
-    pub apart: bool,
+    pub place: Place,
     /// What follows its options is another program with options of its own.
     pub wraps: bool,
 }
 
-const PROGRAMS: [Program; 10] = [
+/// Where a program's secret stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the option's own argument: `-pPASSWORD`.
+    Attached(&'static [u8]),
+    /// In the next argument: `-k PASSWORD`, `login TOKEN`.
+    Apart(&'static [u8]),
+    /// In either.
+    Option(&'static [u8]),
+    /// Behind the user in one argument, and this sign between them.
+    Pair(u8),
+    /// In what is no option, but for the first so many.
+    Operands(usize),
+}
+
+const PROGRAMS: [Program; 19] = [
     // `-p db` asks for the password.
     program(
         &[
@@ -178,27 +215,65 @@ const PROGRAMS: [Program; 10] = [
             "rar",
             "unrar",
         ],
-        *b"-p",
-        false,
+        Place::Attached(b"-p"),
     ),
-    Program { names: &["sshpass"], option: *b"-p", apart: true, wraps: true },
+    Program { names: &["sshpass"], place: Place::Option(b"-p"), wraps: true },
+    program(&["vault", "cargo"], Place::Apart(b"login")),
+    program(&["rclone"], Place::Apart(b"obscure")),
+    program(&["kubectl", "oc"], Place::Attached(b"--from-literal=")),
     // `docker login`, `az login`, …
-    program(&["login", "mongo", "mongosh", "mongodump", "mongorestore"], *b"-p", true),
+    program(&["login", "mongo", "mongosh", "mongodump", "mongorestore"], Place::Option(b"-p")),
     program(
         &["zip", "unzip", "sqlcmd", "bcp", "ipmitool", "mosquitto_pub", "mosquitto_sub"],
-        *b"-P",
-        true,
+        Place::Option(b"-P"),
     ),
-    program(&["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"], *b"-w", true),
-    program(&["redis-cli"], *b"-a", true),
-    program(&["curl"], *b"-b", true),
-    program(&["ssh-keygen"], *b"-N", true),
-    program(&["twine", "useradd", "usermod"], *b"-p", true),
-    program(&["http", "https", "xh"], *b"-a", true),
+    program(
+        &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"],
+        Place::Option(b"-w"),
+    ),
+    program(&["redis-cli"], Place::Option(b"-a")),
+    program(&["curl"], Place::Option(b"-b")),
+    program(&["ssh-keygen"], Place::Option(b"-N")),
+    program(&["twine", "useradd", "usermod"], Place::Option(b"-p")),
+    program(&["http", "https", "xh"], Place::Option(b"-a")),
+    program(&["openssl"], Place::Apart(b"-k")),
+    program(&["smbclient", "smbget", "smbcacls", "rpcclient", "net"], Place::Pair(b'%')),
+    program(&["sqlplus", "sqlldr", "expdp", "impdp", "rman"], Place::Pair(b'/')),
+    program(&["lftp"], Place::Pair(b',')),
+    // After the file (`-b`) or the user (`-nb`), or after the network.
+    program(&["htpasswd", "wpa_passphrase"], Place::Operands(1)),
+    program(&["mkpasswd"], Place::Operands(0)),
 ];
 
-const fn program(names: &'static [&'static str], option: [u8; 2], apart: bool) -> Program {
-    Program { names, option, apart, wraps: false }
+const fn program(names: &'static [&'static str], place: Place) -> Program {
+    Program { names, place, wraps: false }
+}
+
+impl Place {
+    /// Where the secret begins in an argument of the program's, and where the
+    /// argument says so itself.
+    pub fn inside(self, argument: &[u8]) -> Option<usize> {
+        match self {
+            Place::Attached(option) | Place::Option(option) => {
+                let attached = argument.len() > option.len() && argument.starts_with(option);
+                attached.then_some(option.len())
+            }
+            Place::Pair(sign) => {
+                const LONGEST_USER: usize = 256;
+                let user = &argument[..argument.len().min(LONGEST_USER)];
+                let at = memchr::memchr(sign, user)?;
+                // A path, a script (`@x`), a format (`+%H`): no user.
+                let user = at > 0 && !matches!(argument[0], b'/' | b'@' | b'+');
+                (user && at + 1 < argument.len()).then_some(at + 1)
+            }
+            Place::Apart(_) | Place::Operands(_) => None,
+        }
+    }
+
+    /// Whether this argument says that the next one is the secret.
+    pub fn announces(self, argument: &[u8]) -> bool {
+        matches!(self, Place::Apart(option) | Place::Option(option) if option == argument)
+    }
 }
 
 /// By a name's first byte, a bit for each length: most words are no program's.

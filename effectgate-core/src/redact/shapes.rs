@@ -60,12 +60,24 @@ pub(super) fn each_url_password(bytes: &[u8], found: &mut dyn FnMut(usize, usize
         let authority = &after[..after.iter().position(ends).unwrap_or(after.len())];
         let Some(user_end) = authority.iter().rposition(|b| *b == b'@') else { continue };
         let user = &authority[..user_end];
-        if let Some(colon) = user.iter().position(|b| *b == b':') {
-            found(start + colon + 1, start + user_end);
-        } else if bytes[..at].ends_with(b"http") || bytes[..at].ends_with(b"https") {
-            found(start, start + user_end);
+        let http = bytes[..at].ends_with(b"http") || bytes[..at].ends_with(b"https");
+        match user.iter().position(|b| *b == b':') {
+            Some(colon) if http && is_token(&user[..colon], &user[colon + 1..]) => {
+                found(start, start + user_end);
+            }
+            Some(colon) => found(start + colon + 1, start + user_end),
+            None if http => found(start, start + user_end),
+            None => {}
         }
     }
+}
+
+/// Whether the user of a URL is a token, and the password says nothing.
+fn is_token(user: &[u8], password: &[u8]) -> bool {
+    const LONG: usize = 20;
+    let made_up =
+        user.len() >= LONG && user.iter().all(|b| token(*b)) && user.iter().any(u8::is_ascii_digit);
+    made_up || matches!(password, b"" | b"x-oauth-basic")
 }
 
 fn key_at(bytes: &[u8], at: usize) -> Option<usize> {
@@ -216,6 +228,9 @@ mod tests {
                 "git clone https://t0k@h/x 'ftp://a:b@c'",
                 "git clone https://[redacted]@h/x 'ftp://a:[redacted]@c'",
             ),
+            ("https://abc:x-oauth-basic@h/x", "https://[redacted]@h/x"),
+            ("https://abc:@h/x", "https://[redacted]@h/x"),
+            ("https://0123456789abcdefghij:x@h/x", "https://[redacted]@h/x"),
             ("ssh://git@h/x", "ssh://git@h/x"),
             ("http://h:80/a", "http://h:80/a"),
         ] {

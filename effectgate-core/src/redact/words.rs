@@ -2,7 +2,7 @@
 
 use crate::input::Bytes;
 use crate::redact::promises::{
-    Header, Program, Promise, header, is_name, option, password_behind, user_option,
+    Header, Place, Program, Promise, header, is_name, option, password_behind, user_option,
 };
 use crate::redact::replaced;
 use crate::redact::shell::Shell;
@@ -18,8 +18,22 @@ pub(super) fn values(bytes: &[u8]) -> Bytes {
 pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
     let mut shell = Shell::new(bytes);
     let mut program: Option<&Program> = None;
+    let mut operands = 0;
     let mut at = 0;
     while at < bytes.len() {
+        if let Some(Program { place: Place::Operands(plain), .. }) = program
+            && is_space(bytes[at - 1])
+            && bytes[at] != b'-'
+            && let stop = shell.word(at)
+            && stop > at
+        {
+            operands += 1;
+            if operands > *plain {
+                found(b"", at, stop);
+                at = stop;
+                continue;
+            }
+        }
         if !is_name(bytes[at]) {
             if matches!(bytes[at], b';' | b'|' | b'&' | b'\n' | b'(') {
                 program = None;
@@ -31,11 +45,12 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
         let name = &bytes[at..end];
         let before = at.checked_sub(1).map(|before| bytes[before]);
         let value = program
-            .and_then(|program| of_program(&mut shell, program, at, end))
+            .and_then(|program| of_program(&mut shell, program.place, at, end))
             .or_else(|| of_user(&mut shell, at, before, end))
             .or_else(|| value_of(&mut shell, at, end));
         if let Some(found) = Program::named(name) {
             program = Some(found);
+            operands = 0;
         } else if program.is_some_and(|program| program.wraps) && !name.starts_with(b"-") {
             program = None;
         }
@@ -46,22 +61,29 @@ pub(super) fn each(bytes: &[u8], found: &mut dyn FnMut(&[u8], usize, usize)) {
     }
 }
 
-/// The password behind a well-known program's short option.
+/// The secret of a well-known program, in this word or the next one.
 fn of_program(
     shell: &mut Shell<'_>,
-    program: &Program,
+    place: Place,
     at: usize,
     end: usize,
 ) -> Option<(usize, usize)> {
     let bytes = shell.bytes;
-    let name = &bytes[at..end];
-    if !name.starts_with(&program.option) {
+    if place.announces(&bytes[at..end]) {
+        let start = run(bytes, end, is_space);
+        let stop = shell.word(start);
+        return (stop > start).then_some((start, stop));
+    }
+    let before = at.checked_sub(1).map(|before| bytes[before]);
+    let quote = before.filter(|b| matches!(b, b'"' | b'\''));
+    // Of a pair it must be the beginning: `a/b` is not in `@/x/a/b`.
+    let begins = before.is_none_or(is_space) || quote.is_some();
+    if matches!(place, Place::Pair(_)) && !begins {
         return None;
     }
-    let attached = at + program.option.len();
-    let start = if attached < end || !program.apart { attached } else { run(bytes, end, is_space) };
-    let stop = shell.word(start);
-    (stop > start).then_some((start, stop))
+    let stop = quote.map_or_else(|| shell.word(at), |quote| find(bytes, at, quote));
+    let start = at + place.inside(&bytes[at..stop])?;
+    Some((start, stop))
 }
 
 /// The password of a `user:password` behind an option that takes it.
@@ -121,13 +143,22 @@ fn value_of(shell: &mut Shell<'_>, at: usize, end: usize) -> Option<(usize, usiz
             return None;
         }
         let (start, stop) = match given {
-            Given::Tight(start) => assigned(shell, start, before, quote.filter(|_| !closed)),
+            Given::Tight(start) => {
+                let (start, stop) = assigned(shell, start, before, quote.filter(|_| !closed));
+                // `key="Token" value="…"`: which of them is the secret is not known.
+                let value = attribute(bytes, stop).map(|value| shell.word(value));
+                (start, value.unwrap_or(stop))
+            }
             Given::Apart(start) => (start, statement_end(bytes, start)),
         };
         return (!kept(start, stop)).then_some((start, stop));
     }
     if let Some(element) = element(bytes, at, end) {
         return Some(element);
+    }
+    if let Some(start) = attribute(bytes, start) {
+        let stop = shell.word(start);
+        return (promise.is_some() && !kept(start, stop)).then_some((start, stop));
     }
     let spaces = run(bytes, start, is_space);
     if bytes.get(spaces) == Some(&b':') {
@@ -191,6 +222,15 @@ fn element(bytes: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
     let start = tag + 1;
     let stop = find(bytes, start, b'<');
     (stop > start && stop < bytes.len()).then_some((start, stop))
+}
+
+/// Where the value begins that an attribute gives to a name before it:
+/// `<Password value="…">`, `key="Password" value="…"`.
+fn attribute(bytes: &[u8], end: usize) -> Option<usize> {
+    const VALUE: &[u8] = b"value=";
+    let at = run(bytes, end, is_space);
+    let word = bytes.get(at..at + VALUE.len())?;
+    (at > end && word.eq_ignore_ascii_case(VALUE)).then_some(at + VALUE.len())
 }
 
 /// The end of a value in a line of a script: of its quotes, or where the line or
@@ -330,8 +370,14 @@ mod tests {
             let text = format!("={}", part.repeat((1 << 18) / part.len()));
             assert_eq!(values(text.as_bytes()), text.as_bytes(), "{part}");
         }
-        for part in ["password \"", "<password", "set password ", "--pwd = /"] {
+        for part in ["password \"", "<password", "set password ", "--pwd = /", "password value"] {
             values(part.repeat((1 << 18) / part.len()).as_bytes());
+        }
+        for program in ["net", "sqlplus", "htpasswd", "openssl"] {
+            for part in ["a\\ ", "\"a ", "'a\" ", "-", "- \\"] {
+                let text = format!("{program} {}", part.repeat((1 << 18) / part.len()));
+                values(text.as_bytes());
+            }
         }
     }
 
@@ -373,6 +419,28 @@ mod tests {
                 "aws configure set aws_secret_access_key Zq7Xw9Kf3TbLm2Rv8NpYc4Hd x",
                 "aws configure set aws_secret_access_key [redacted] x",
             ),
+            ("x --pw abc user_pw=abc", "x --pw [redacted] user_pw=[redacted]"),
+            ("http://h/?auth=abc&b=1", "http://h/?auth=[redacted]&b=1"),
+            ("x --auth=basic auth=none", "x --auth=basic auth=none"),
+            ("<Password value=\"a b\"/>", "<Password value=[redacted]>"),
+            ("<add key=\"Token\" value='abc' x='y'>", "<add key=[redacted] x='y'>"),
+            (
+                "<add name=\"Token\" value='abc' x='y'>",
+                "<add name=\"Token\" value=[redacted] x='y'>",
+            ),
+            ("smbclient //h/x -U 'u%abc' -c ls", "smbclient //h/x -U 'u%[redacted]' -c ls"),
+            ("sqlplus -s scott/abc@db @/x/y.sql", "sqlplus -s scott/[redacted] @/x/y.sql"),
+            ("lftp -u u,abc sftp://h", "lftp -u u,[redacted] sftp://h"),
+            (
+                "htpasswd -bB /etc/x joe abc; ls a b",
+                "htpasswd -bB /etc/x [redacted] [redacted]; ls a b",
+            ),
+            ("vault login abc", "vault login [redacted]"),
+            (
+                "openssl enc -aes-256-cbc -k abc -in x",
+                "openssl enc -aes-256-cbc -k [redacted] -in x",
+            ),
+            ("openssl req -keyout a.pem", "openssl req -keyout a.pem"),
             ("nmcli c password 'Zq7Xw9Kf3TbLm2Rv8NpYc4Hd'", "nmcli c password [redacted]"),
             ("Server=h;Uid=u;Pwd=abc;", "Server=h;Uid=u;Pwd=[redacted];"),
             ("PWD=/a/b OLDPWD=/c make", "PWD=/a/b OLDPWD=/c make"),

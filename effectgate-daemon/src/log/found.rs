@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use effectgate_core::{
     Outcome,
+    bundle::{CHECKPOINT, DIGESTS, VERDICT, parse_digests},
     checkpoint::Note,
     replay::{Records, ReplayError},
     verdict,
@@ -18,10 +19,7 @@ use super::{
     reader::{Log, Place},
     segments::is_segment,
 };
-use crate::{
-    sign::PublicKey,
-    sinks::evidence::{CHECKPOINT, MANIFEST},
-};
+use crate::sign::PublicKey;
 
 /// What a log came to.
 #[derive(Debug, Serialize)]
@@ -79,11 +77,24 @@ impl Found {
     ///
     /// # Errors
     /// As [`Found::of`].
-    pub fn of_log(path: &Path, mut log: Log, key: Option<&PublicKey>) -> Result<Found> {
-        let dir = beside(path, &log);
+    pub fn of_log(path: &Path, log: Log, key: Option<&PublicKey>) -> Result<Found> {
+        let Some(dir) = directory(path, &log) else {
+            return Found::with(path, log, &Beside::default(), key);
+        };
+        // Read first: a log that is written to meanwhile grows past what is said of it.
+        let beside = Beside::of(dir)?;
+        Found::with(path, Log::open(path)?, &beside, key)
+    }
+
+    fn with(
+        path: &Path,
+        mut log: Log,
+        beside: &Beside<'_>,
+        key: Option<&PublicKey>,
+    ) -> Result<Found> {
         let mut conflicts = Vec::new();
-        let note = dir.map(|dir| small(&dir.join(CHECKPOINT))).transpose()?.flatten();
-        let note = note.and_then(|note| match Note::parse(&String::from_utf8_lossy(&note)) {
+        let note = beside.checkpoint.as_deref();
+        let note = note.and_then(|note| match Note::parse(&String::from_utf8_lossy(note)) {
             Ok(note) => Some(note),
             Err(why) => {
                 conflicts.push(format!("{CHECKPOINT} is no checkpoint: {why}"));
@@ -123,9 +134,7 @@ impl Found {
         if let Some(note) = note {
             found.against(&note, at_note.as_ref(), key);
         }
-        if let Some(dir) = dir {
-            found.beside(dir)?;
-        }
+        found.held_against(beside)?;
         found.holds = found.flaw.is_none() && found.conflicts.is_empty();
         Ok(found)
     }
@@ -180,10 +189,9 @@ impl Found {
     }
 
     /// What the verdict and the manifest say of the log.
-    fn beside(&mut self, dir: &Path) -> Result<()> {
-        let verdict = dir.join("verdict.json");
-        if let Some(bytes) = small(&verdict)? {
-            let said: Option<Value> = serde_json::from_slice(&bytes).ok();
+    fn held_against(&mut self, beside: &Beside<'_>) -> Result<()> {
+        if let Some(bytes) = &beside.verdict {
+            let said: Option<Value> = serde_json::from_slice(bytes).ok();
             let said = said.as_ref().map(|verdict| &verdict["log"]);
             let found = self.log.as_ref().map(serde_json::to_value).transpose()?;
             // Verdicts of older versions name no root.
@@ -198,28 +206,30 @@ impl Found {
                 self.conflicts.push("verdict.json speaks of another log".to_owned());
             }
         }
-        if let Some(bytes) = small(&dir.join(MANIFEST))? {
-            self.digests(dir, &String::from_utf8_lossy(&bytes))?;
+        if let Some(bytes) = &beside.manifest {
+            self.digests(beside.dir, bytes)?;
         }
         Ok(())
     }
 
     /// The files of the log are those of the manifest: compressed data has
     /// bytes that change nothing in what comes out of it.
-    fn digests(&mut self, dir: &Path, manifest: &str) -> Result<()> {
-        let mut listed = Vec::new();
-        for line in manifest.lines() {
-            let Some((digest, name)) = line.split_once("  ") else { continue };
-            if is_segment(name) {
-                listed.push(name);
-                if digest_of(&dir.join(name))?.is_none_or(|found| found != digest) {
-                    self.conflicts.push(format!("{name} is not the file that {MANIFEST} names"));
-                }
+    fn digests(&mut self, dir: &Path, manifest: &[u8]) -> Result<()> {
+        let listed = match parse_digests(manifest) {
+            Ok(listed) => listed,
+            Err(problem) => {
+                self.conflicts.push(format!("{DIGESTS}, {}", problem.message));
+                return Ok(());
+            }
+        };
+        for (name, digest) in listed.iter().filter(|(name, _)| is_segment(name)) {
+            if digest_of(&dir.join(name))?.is_none_or(|found| found != *digest) {
+                self.conflicts.push(format!("{name} is not the file that {DIGESTS} names"));
             }
         }
         for name in &self.segments {
-            if !listed.contains(&name.as_str()) {
-                self.conflicts.push(format!("{MANIFEST} does not name {name}"));
+            if !listed.contains_key(name) {
+                self.conflicts.push(format!("{DIGESTS} does not name {name}"));
             }
         }
         Ok(())
@@ -233,8 +243,31 @@ pub fn is_signed(note: &Note, key: &PublicKey) -> bool {
     signature.is_some_and(|signature| key.verifies(note.text.as_bytes(), signature))
 }
 
+/// What says something of a log beside it.
+#[derive(Debug)]
+struct Beside<'a> {
+    dir: &'a Path,
+    checkpoint: Option<Vec<u8>>,
+    verdict: Option<Vec<u8>>,
+    manifest: Option<Vec<u8>>,
+}
+
+impl Default for Beside<'_> {
+    fn default() -> Self {
+        Beside { dir: Path::new("."), checkpoint: None, verdict: None, manifest: None }
+    }
+}
+
+impl<'a> Beside<'a> {
+    fn of(dir: &'a Path) -> Result<Beside<'a>> {
+        let [checkpoint, verdict, manifest] =
+            [CHECKPOINT, VERDICT, DIGESTS].map(|name| small(&dir.join(name)));
+        Ok(Beside { dir, checkpoint: checkpoint?, verdict: verdict?, manifest: manifest? })
+    }
+}
+
 /// The directory that a log is the log of.
-fn beside<'a>(path: &'a Path, log: &Log) -> Option<&'a Path> {
+fn directory<'a>(path: &'a Path, log: &Log) -> Option<&'a Path> {
     if path.is_dir() {
         return Some(path);
     }

@@ -11,5 +11,5 @@ mod writer;
 pub use files::{SMALL, small};
 pub use found::{Against, Flaw, Found, is_signed};
 pub use reader::{BUFFER, Log, Open, Place};
-pub use segments::{OPEN, is_segment};
+pub use segments::is_segment;
 pub use writer::{SEGMENT_BYTES, SMALLEST_SEGMENT, Writer};

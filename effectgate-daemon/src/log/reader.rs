@@ -4,15 +4,17 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufRead, BufReader, ErrorKind, Read},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result, ensure};
-use effectgate_core::replay::ReplayError;
+use effectgate_core::{bundle::EVENTS, replay::ReplayError};
 
 use super::{
     files::regular,
-    segments::{self, OPEN, Segments},
+    segments::{self, Segments},
 };
 
 /// Large, so that nearly every line is judged where it was read.
@@ -72,21 +74,21 @@ impl Log {
         let what = || format!("cannot read the log {}", path.display());
         let meta = path.metadata().with_context(what)?;
         if meta.is_dir() {
-            let segments = Segments::of(path).with_context(what)?;
+            let log = Log::of_directory(path).with_context(what)?;
             ensure!(
-                !segments.files.is_empty(),
-                "{} holds no log: there is no {OPEN} in it",
+                !log.segments.is_empty(),
+                "{} holds no log: there is no {EVENTS} in it",
                 path.display()
             );
-            return Ok(Log::of(segments));
+            return Ok(log);
         }
         // One file: it can be a pipe, so it is opened once here and kept.
         let first = File::open(path).with_context(what)?;
-        if path.file_name().is_some_and(|name| name == OPEN) {
+        if path.file_name().is_some_and(|name| name == EVENTS) {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-            let segments = Segments::of(dir.unwrap_or(Path::new("."))).with_context(what)?;
-            if segments.files.len() > 1 {
-                return Ok(Log::of(segments));
+            let log = Log::of_directory(dir.unwrap_or(Path::new("."))).with_context(what)?;
+            if log.segments.len() > 1 {
+                return Ok(log);
             }
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
@@ -99,14 +101,34 @@ impl Log {
         Ok(log)
     }
 
-    fn of(segments: Segments) -> Log {
+    /// The log may be written to meanwhile. Its open segment is held, since the
+    /// name leads to the next one as soon as this one is closed.
+    fn of_directory(dir: &Path) -> io::Result<Log> {
+        let (segments, held) = loop {
+            let segments = Segments::of(dir)?;
+            let held = match segments.open.as_deref().map(regular).transpose() {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                held => held?,
+            };
+            // Closed between the look and the opening: then another one was opened.
+            if Segments::of(dir)?.closed.len() == segments.closed.len() {
+                break (segments, held);
+            }
+        };
         let source = |path: PathBuf| -> (String, Open) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (name, Box::new(move || Ok(Box::new(segment(&path)?) as Box<dyn Read>)))
         };
-        let mut log = Log::from_sources(segments.files.into_iter().map(source).collect());
+        let mut sources: Vec<_> = segments.closed.into_iter().map(source).collect();
+        if let Some(file) = held {
+            let file = Arc::new(file);
+            let open =
+                move || Ok(Box::new(Held { file: Arc::clone(&file), at: 0 }) as Box<dyn Read>);
+            sources.push((EVENTS.to_owned(), Box::new(open)));
+        }
+        let mut log = Log::from_sources(sources);
         log.left_over = segments.left_over;
-        log
+        Ok(log)
     }
 
     /// Segments that are no files: their names, and how each is opened.
@@ -260,7 +282,21 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
 }
 
-/// A segment's file. Whoever writes the log may compress it between the look into
+/// A file that is open already, read from its start.
+struct Held {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Held {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+/// A closed segment's file. Whoever writes the log may compress it between the look into
 /// the directory and this.
 fn segment(path: &Path) -> io::Result<File> {
     let compressed = segments::is_plain(path).then(|| path.with_added_extension("zst"));

@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The segment that is written to; of a finished log the last one.
-pub const OPEN: &str = "events.jsonl";
+use effectgate_core::bundle::{EVENTS, segment};
 
 /// A closed segment, before it is compressed.
 pub(super) fn plain(number: u32) -> String {
@@ -27,7 +26,7 @@ pub(super) fn unfinished(number: u32) -> String {
 /// Whether a file of this name is a segment of a log.
 #[must_use]
 pub fn is_segment(name: &str) -> bool {
-    name == OPEN || matches!(number(name), Some((_, Form::Plain | Form::Compressed)))
+    name == EVENTS || segment(name).is_some()
 }
 
 /// Whether a file is a closed segment that is not compressed.
@@ -45,21 +44,23 @@ enum Form {
 
 /// The number in a closed segment's name.
 fn number(name: &str) -> Option<(u32, Form)> {
-    let digits = name.strip_prefix("events-")?.split('.').next()?;
-    let number = digits.parse().ok()?;
-    let forms = [
-        (plain(number), Form::Plain),
-        (compressed(number), Form::Compressed),
-        (unfinished(number), Form::Unfinished),
-    ];
-    forms.into_iter().find(|(form, _)| form == name).map(|(_, form)| (number, form))
+    let (name, whole) = name.strip_suffix(".part").map_or((name, true), |name| (name, false));
+    let form = match (whole, name.ends_with(".zst")) {
+        (true, false) => Form::Plain,
+        (true, true) => Form::Compressed,
+        (false, true) => Form::Unfinished,
+        (false, false) => return None,
+    };
+    Some((segment(name)?, form))
 }
 
 /// A log's files.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// In the order of the log.
-    pub files: Vec<PathBuf>,
+    /// The closed ones, in the order of the log.
+    pub closed: Vec<PathBuf>,
+    /// The one that is written to, behind them.
+    pub open: Option<PathBuf>,
     /// What a crash left of a compression. The segment itself is still there:
     /// it is removed when its compressed form is durable.
     pub left_over: Vec<String>,
@@ -71,7 +72,6 @@ impl Segments {
         let mut plains = BTreeMap::new();
         let mut compresseds = BTreeMap::new();
         let mut segments = Segments::default();
-        let mut open = None;
         for entry in fs::read_dir(dir)? {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -81,7 +81,7 @@ impl Segments {
                     drop(compresseds.insert(number, name.to_owned()));
                 }
                 Some((_, Form::Unfinished)) => segments.left_over.push(name.to_owned()),
-                None if name == OPEN => open = Some(dir.join(OPEN)),
+                None if name == EVENTS => segments.open = Some(dir.join(name)),
                 None => {}
             }
         }
@@ -92,8 +92,7 @@ impl Segments {
             }
         }
         segments.left_over.sort();
-        segments.files.extend(plains.into_values().map(|name| dir.join(name)));
-        segments.files.extend(open);
+        segments.closed.extend(plains.into_values().map(|name| dir.join(name)));
         Ok(segments)
     }
 }
@@ -119,6 +118,8 @@ mod tests {
             "events-4294967296.jsonl",
             "events-000001.json",
             "xevents-000001.jsonl",
+            "events-000001.jsonl.part",
+            "events-000001.jsonl.zst.part.part",
         ] {
             assert_eq!(number(other), None, "{other}");
         }

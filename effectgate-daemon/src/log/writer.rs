@@ -8,10 +8,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use effectgate_core::pin;
+use effectgate_core::{bundle::EVENTS, pin};
 use sha2::{Digest, Sha256};
 
-use super::segments::{OPEN, compressed, plain, unfinished};
+use super::segments::{compressed, plain, unfinished};
 
 /// Size at which a segment is closed, in bytes before compression, where
 /// nobody says otherwise.
@@ -114,7 +114,7 @@ impl Writer {
         self.sync()?;
         self.sealed()?;
         let digest = pin::hex(&self.digest.finalize());
-        self.closed.push((OPEN.to_owned(), digest));
+        self.closed.push((EVENTS.to_owned(), digest));
         Ok(self.closed)
     }
 
@@ -126,7 +126,7 @@ impl Writer {
         self.sealed()?;
         let number = self.next;
         self.next += 1;
-        let renamed = fs::rename(self.dir.join(OPEN), self.dir.join(plain(number)));
+        let renamed = fs::rename(self.dir.join(EVENTS), self.dir.join(plain(number)));
         renamed.with_context(|| self.cannot_write())?;
         self.open = create(&self.dir)?;
         self.length = 0;
@@ -150,7 +150,7 @@ impl Writer {
     }
 
     fn cannot_write(&self) -> String {
-        format!("cannot write the log {}", self.dir.join(OPEN).display())
+        format!("cannot write the log {}", self.dir.join(EVENTS).display())
     }
 }
 
@@ -205,7 +205,7 @@ impl Write for Digesting {
 }
 
 fn create(dir: &Path) -> Result<BufWriter<File>> {
-    let path = dir.join(OPEN);
+    let path = dir.join(EVENTS);
     let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let file = file.with_context(|| format!("cannot create {}", path.display()))?;
     Ok(BufWriter::with_capacity(1 << 16, file))

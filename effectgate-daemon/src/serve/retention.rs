@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use effectgate_core::{
+    bundle::{DIGESTS, VERDICT},
     chain::Flaw,
     dropped::{Dropped, Drops, Why},
     pin,
@@ -19,10 +20,7 @@ use serde_json::Value;
 
 use crate::{
     log::small,
-    sinks::{
-        evidence::{MANIFEST, lock},
-        metrics::Metrics,
-    },
+    sinks::{evidence::lock, metrics::Metrics},
 };
 
 /// The record of what was dropped, in the state directory.
@@ -189,7 +187,7 @@ impl Record {
     }
 
     fn write(&mut self, now: SystemTime, kept: &Kept, why: Why) -> Result<()> {
-        let verdict = small(&kept.path.join("verdict.json"))?;
+        let verdict = small(&kept.path.join(VERDICT))?;
         let verdict: Value =
             verdict.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -198,7 +196,7 @@ impl Record {
             why,
             ended: nanos(kept.ended),
             bytes: kept.bytes,
-            manifest: small(&kept.path.join(MANIFEST))?.map(|bytes| pin::digest(&bytes)),
+            manifest: small(&kept.path.join(DIGESTS))?.map(|bytes| pin::digest(&bytes)),
             verdict: text(&verdict["verdict"]),
             head: text(&verdict["log"]["head"]),
         };

@@ -3,10 +3,11 @@
 use std::{fs, path::Path};
 
 use anyhow::Result;
+use effectgate_core::bundle::DIGESTS;
 
 use crate::{
     log::{Flaw, Found},
-    sinks::evidence::{MANIFEST, lock},
+    sinks::evidence::lock,
 };
 
 /// Says of each log without an end how far it is good. Nobody knows what the
@@ -15,7 +16,7 @@ pub fn report(jobs: &Path) {
     let Ok(entries) = fs::read_dir(jobs) else { return };
     for dir in entries.flatten().map(|entry| entry.path()) {
         let hidden = dir.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        if hidden || !dir.is_dir() || dir.join(MANIFEST).exists() {
+        if hidden || !dir.is_dir() || dir.join(DIGESTS).exists() {
             continue;
         }
         match found(&dir) {

@@ -2,7 +2,6 @@
 //! and their digests.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
@@ -13,7 +12,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use effectgate_core::{Verdict, checkpoint::Checkpoint, pin, verdict::Log};
+use effectgate_core::{
+    Verdict,
+    bundle::{CHECKPOINT, DIGESTS, Digests, NOTE, POLICY, VERDICT, format_digests},
+    checkpoint::Checkpoint,
+    pin,
+    verdict::Log,
+};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -21,11 +26,6 @@ use rustix::{
 use tempfile::NamedTempFile;
 
 use crate::{log::Writer, sign::Signer};
-
-/// A log's last checkpoint.
-pub const CHECKPOINT: &str = "checkpoint";
-/// Written last of all: with it, the evidence is whole.
-pub const MANIFEST: &str = "MANIFEST.sha256";
 
 /// How long a running job's records may be without a checkpoint that covers
 /// them.
@@ -53,8 +53,8 @@ pub struct Evidence {
     signing: Option<JoinHandle<()>>,
     /// When a checkpoint was last begun, or the log was.
     signed: Instant,
-    /// Names and digests of the files written so far.
-    files: Vec<(String, String)>,
+    /// Of the files written so far.
+    files: Digests,
     /// Locked as long as it is written to.
     _lock: File,
 }
@@ -84,12 +84,12 @@ impl Evidence {
             signer: kept.signer,
             signing: None,
             signed: Instant::now(),
-            files: Vec::new(),
+            files: Digests::new(),
             _lock: lock,
         };
-        evidence.put("policy", kept.policy)?;
+        evidence.put(POLICY, kept.policy)?;
         if let Some(note) = kept.note {
-            evidence.put("review-note.json", note)?;
+            evidence.put(NOTE, note)?;
         }
         Ok(evidence)
     }
@@ -155,7 +155,7 @@ impl Evidence {
             match note(signer, verdict.log.clone()) {
                 Ok(note) => {
                     replace(&path, note.as_bytes())?;
-                    self.files.push((CHECKPOINT.to_owned(), pin::digest(note.as_bytes())));
+                    self.files.insert(CHECKPOINT.to_owned(), pin::digest(note.as_bytes()));
                 }
                 // The verdict counts more; one of a running job stands for
                 // less than the log, and whoever signs the whole says so too.
@@ -167,15 +167,10 @@ impl Evidence {
         }
         let mut json = serde_json::to_vec_pretty(verdict).context("cannot write the verdict")?;
         json.push(b'\n');
-        self.put("verdict.json", &json)?;
-        let mut files = self.files.clone();
-        files.extend(self.log.close()?);
-        files.sort();
-        let mut manifest = String::new();
-        for (name, digest) in &files {
-            let _ = writeln!(manifest, "{digest}  {name}");
-        }
-        write_new(&self.dir.join(MANIFEST), manifest.as_bytes())?;
+        self.put(VERDICT, &json)?;
+        self.files.extend(self.log.close()?);
+        // Written last of all: with it, the evidence is whole.
+        write_new(&self.dir.join(DIGESTS), format_digests(&self.files).as_bytes())?;
         let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
         synced.with_context(|| format!("cannot sync {}", self.dir.display()))
     }
@@ -186,7 +181,7 @@ impl Evidence {
     /// When it is there already or cannot be written.
     pub fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         write_new(&self.dir.join(name), bytes)?;
-        self.files.push((name.to_owned(), pin::digest(bytes)));
+        self.files.insert(name.to_owned(), pin::digest(bytes));
         Ok(())
     }
 }

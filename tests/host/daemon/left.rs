@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::house::Job;
 
 /// `effectgate log verify`: exit code and result.
-fn verified(path: &Path) -> (i32, Value) {
+pub fn verified(path: &Path) -> (i32, Value) {
     let mut command = Command::new(gate::binary());
     command.args(["log", "verify", "--format", "json"]).arg(path);
     let output = command.output().expect("the binary can be started");

@@ -5,6 +5,7 @@ mod endurance;
 mod guests;
 mod house;
 mod jobs;
+mod killed;
 mod left;
 mod manifests;
 mod scrape;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use effectgate_daemon::log::Found;
+use effectgate_tests::random::Random;
 
 /// A log of several segments.
 const RECORDS: u64 = 300;
@@ -103,25 +104,4 @@ fn written(dir: &Path, until: Option<Duration>) -> Told {
     let status = child.wait().expect("it ends");
     assert!(status.success() || status.signal() == Some(9), "{status}");
     reader.join().expect("its output was read")
-}
-
-/// Repeatable: the seed is printed, and can be given.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Random {
-        let given = std::env::var("EFFECTGATE_SEED").ok().and_then(|seed| seed.parse().ok());
-        let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let seed = given.unwrap_or_else(|| clock().map_or(1, |now| now.as_nanos() as u64)) | 1;
-        println!("EFFECTGATE_SEED={seed}");
-        Random(seed)
-    }
-
-    /// From 0 to 1, by xorshift64.
-    fn fraction(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use effectgate_core::{
+    bundle::CHECKPOINT,
     checkpoint::Note,
     merkle::{self, Hash, Roots, continues, leaf},
     proof::Proof,
@@ -18,7 +19,6 @@ use crate::{
     commands::{print, print_json},
     exit::{self, Code, Outcomes},
     log::{Log, small},
-    sinks::evidence::CHECKPOINT,
 };
 
 pub fn prove(args: &LogProve, format: Format) -> Outcomes {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use effectgate_core::forensics::{End, Filter, Frame, Record, Scan};
+use effectgate_core::{
+    bundle::EVENTS,
+    forensics::{End, Filter, Frame, Record, Scan},
+};
 
 use super::ask::shown;
 use crate::{
@@ -54,7 +57,7 @@ impl Sources {
                 return Err(anyhow!(
                     "{} holds no log: there is no {} in it, nor in a directory below",
                     shown(path),
-                    log::OPEN
+                    EVENTS
                 ));
             }
         }

@@ -82,11 +82,25 @@ fn a_segment_that_is_compressed_meanwhile_is_read_all_the_same() {
     let dir = tempfile::TempDir::new().unwrap();
     let file = |name: &str| dir.path().join(name);
     fs::write(file("events-000001.jsonl"), "one\n").unwrap();
-    fs::write(file(OPEN), "two\n").unwrap();
+    fs::write(file(EVENTS), "two\n").unwrap();
     let mut log = Log::open(dir.path()).unwrap();
     fs::write(file("events-000001.jsonl.zst"), packed(b"one\n")).unwrap();
     fs::remove_file(file("events-000001.jsonl")).unwrap();
     assert_eq!(whole(&mut log).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
+fn a_segment_that_is_closed_meanwhile_is_read_all_the_same() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    fs::write(file("events-000000.jsonl"), "one\n").unwrap();
+    fs::write(file(EVENTS), "two\n").unwrap();
+    let mut log = Log::open(dir.path()).unwrap();
+    fs::rename(file(EVENTS), file("events-000001.jsonl")).unwrap();
+    fs::write(file(EVENTS), "three\n").unwrap();
+    assert_eq!(whole(&mut log).unwrap(), b"one\ntwo\n");
+    let place = log.place(4).unwrap();
+    assert_eq!((place.segment.as_str(), place.line, place.byte), (EVENTS, 1, 0));
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn a_log_that_fits_is_one_segment() {
     writer.append(b"abcd").expect("append");
     writer.append(b"efgh").expect("append");
     let files = writer.close().expect("close");
-    assert_eq!(names(dir.path()), [OPEN]);
-    assert_eq!(files, [(OPEN.to_owned(), pin::digest(b"abcd\nefgh\n"))]);
+    assert_eq!(names(dir.path()), [EVENTS]);
+    assert_eq!(files, [(EVENTS.to_owned(), pin::digest(b"abcd\nefgh\n"))]);
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn a_segment_is_closed_before_it_would_be_too_long_and_never_empty() {
     writer.close().expect("close");
     let (a, b, c) =
         ("events-000000.jsonl.zst", "events-000001.jsonl.zst", "events-000002.jsonl.zst");
-    assert_eq!(names(dir.path()), [a, b, c, OPEN]);
+    assert_eq!(names(dir.path()), [a, b, c, EVENTS]);
     let lengths = [a, b, c].map(|name| read(&dir.path().join(name)).len());
     assert_eq!(lengths, [10, 2, 51]);
-    assert_eq!(fs::read(dir.path().join(OPEN)).expect("read"), b"j\n");
+    assert_eq!(fs::read(dir.path().join(EVENTS)).expect("read"), b"j\n");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn where_there_is_no_room_to_compress_the_segment_stays() {
     }
     let files = writer.close().expect("close");
     let found: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(found, ["events-000000.jsonl", "events-000001.jsonl.zst", OPEN]);
+    assert_eq!(found, ["events-000000.jsonl", "events-000001.jsonl.zst", EVENTS]);
     assert_eq!(read(dir.path()), b"abcd\nefgh\nijkl\n");
 }
 
@@ -74,6 +74,32 @@ fn what_is_durable_is_counted() {
     writer.append(b"ijkl").expect("append");
     assert_eq!(writer.synced(), 2);
     assert_eq!(read(dir.path()), b"abcd\nefgh\n", "the rest is still on its way");
+}
+
+#[test]
+fn what_is_read_while_it_is_written_is_how_it_begins() {
+    const LINES: usize = 3000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(dir.path(), 64).expect("a log");
+    let writing = thread::spawn(move || {
+        for number in 0..LINES {
+            writer.append(format!("{number:07}").as_bytes()).expect("append");
+        }
+        writer.close().expect("close");
+    });
+    loop {
+        let ended = writing.is_finished();
+        let bytes = read(dir.path());
+        for (number, line) in bytes.chunks(8).enumerate() {
+            let whole = format!("{number:07}\n");
+            assert_eq!(line, &whole.as_bytes()[..line.len()], "line {number}");
+        }
+        if ended {
+            assert_eq!(bytes.len(), LINES * 8);
+            break;
+        }
+    }
+    writing.join().expect("it wrote");
 }
 
 #[test]
