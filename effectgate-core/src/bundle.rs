@@ -16,6 +16,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const CHECKPOINT: &str = "checkpoint";
 pub const VERDICT: &str = "verdict.json";
 pub const HOST: &str = "host.json";
+/// The report, as a page.
+pub const PAGE: &str = "report.html";
 /// What the runner says of properties outside the envelope.
 pub const PROPERTIES: &str = "properties.json";
 pub const STATEMENT: &str = "statement.dsse.json";
@@ -33,7 +35,7 @@ const KNOWN: [&str; 12] = [
     CHECKPOINT,
     VERDICT,
     HOST,
-    "report.html",
+    PAGE,
     "report.md",
     PROPERTIES,
     STATEMENT,

@@ -2,12 +2,13 @@
 //! `docs/deciding.md`, and nothing besides. A violation decides alone; no
 //! ledger is asked about it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::freeze::{Freeze, Run, State, folded};
+use crate::freeze::{Freeze, Run, State, Subject, folded};
 use crate::input::Exit;
+use crate::manifest::look_alike;
 use crate::properties::{COMMAND, Properties, PropertyResult};
 use crate::verdict::Outcome;
 
@@ -17,6 +18,8 @@ pub const SCHEMA: &str = "effectgate.decision/v1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     pub runner: String,
+    /// Whether its bundle says which runner it was.
+    pub is_named: bool,
     /// SHA-256 of the bundle's list of digests.
     pub bundle: String,
     /// The log's origin, which no other run's log has. A bundle can be completed
@@ -78,18 +81,26 @@ impl Side {
     }
 }
 
+/// What a command can say by its exit code. Above it are those with which a
+/// shell says that it could not be run, or that a signal ended it.
+const SAID: i32 = 125;
+
 /// The results of a run: its properties, and its command's exit code where no
-/// property tells why it is what it is.
+/// property tells why it is what it is. That a signal ended it, none tells.
 pub fn results(
     properties: Option<&Properties>,
     exit: Option<Exit>,
 ) -> BTreeMap<String, PropertyResult> {
     let mut results = properties.map(|them| them.results.clone()).unwrap_or_default();
-    let failed = exit.is_some_and(|exit| exit != Exit::Code(0));
     let told = results.values().any(|result| *result == PropertyResult::Fail);
-    if failed && !told {
+    let failed = match exit {
+        None | Some(Exit::Code(0)) => false,
+        Some(Exit::Code(1..=SAID)) => !told,
+        Some(Exit::Code(_) | Exit::Signal(_)) => true,
+    };
+    if failed {
         results.insert(COMMAND.to_owned(), PropertyResult::Fail);
-    } else if exit.is_some() && properties.is_none() {
+    } else if exit.is_some() && results.is_empty() {
         results.insert(COMMAND.to_owned(), PropertyResult::Pass);
     }
     results
@@ -139,7 +150,15 @@ impl Decision {
 
     /// Two runs of one thing by two runners.
     fn pair(&mut self, left: &Side, right: &Side) {
-        if folded(&left.runner) == folded(&right.runner) {
+        for side in [left, right].into_iter().filter(|side| !side.is_named) {
+            let message = format!(
+                "{}: its bundle names no runner, so nothing says that there are two",
+                side.runner
+            );
+            self.say(Answer::Fail, message);
+        }
+        let (one, other) = (folded(&left.runner), folded(&right.runner));
+        if one == other || look_alike(&one, &other) {
             let message = format!(
                 "both runs are of runner {:?}: to run again is no second opinion",
                 left.runner
@@ -181,6 +200,8 @@ impl Decision {
     }
 
     fn properties(&mut self, left: &Side, right: &Side, ledger: &[Freeze], today: &str) {
+        let rows: HashMap<Subject<'_>, &Freeze> =
+            ledger.iter().map(|row| (row.subject(), row)).collect();
         let names: BTreeSet<&String> = left.results.keys().chain(right.results.keys()).collect();
         for name in names {
             let (one, other) = (left.run(name), right.run(name));
@@ -193,7 +214,10 @@ impl Decision {
                 (PropertyResult::Fail, PropertyResult::Fail) => {
                     self.say(Answer::Fail, format!("both runners say that {name:?} fails"));
                 }
-                _ => self.disagreement(name, &left.policy, one, other, ledger, today),
+                _ => {
+                    let row = rows.get(&Subject::of(name, &left.policy, &one, &other)).copied();
+                    self.disagreement(name, one, other, row, today);
+                }
             }
         }
     }
@@ -201,14 +225,12 @@ impl Decision {
     fn disagreement(
         &mut self,
         name: &str,
-        policy: &str,
         left: Run,
         right: Run,
-        ledger: &[Freeze],
+        row: Option<&Freeze>,
         today: &str,
     ) {
-        let covers = |row: &&Freeze| row.covers(name, policy, &left, &right);
-        match ledger.iter().find(covers) {
+        match row {
             // One that is not live was said already.
             Some(row) if row.state(today) != State::Live => {}
             Some(row) => self.frozen.push(row.clone()),

@@ -11,7 +11,7 @@ use crate::envelope;
 use crate::fault::{Fault, Faults, quoted};
 use crate::form::Key;
 use crate::input::Class;
-use crate::manifest::{self, is_bot};
+use crate::manifest::{self, is_bot, look_alike};
 use crate::properties::{COMMAND, PropertyResult};
 use crate::time;
 use crate::tree::Pos;
@@ -41,6 +41,24 @@ pub struct Freeze {
     pub expires: String,
 }
 
+/// What a row is about: this property, these runners with these results, and
+/// this policy. Of which bundles exactly is evidence, not a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subject<'a> {
+    property: &'a str,
+    policy: &'a str,
+    runs: [(&'a str, PropertyResult); 2],
+}
+
+impl<'a> Subject<'a> {
+    /// Which run is named first makes no difference.
+    pub fn of(property: &'a str, policy: &'a str, one: &'a Run, other: &'a Run) -> Subject<'a> {
+        let mut runs = [one, other].map(|run| (run.runner.as_str(), run.result));
+        runs.sort_unstable();
+        Subject { property, policy, runs }
+    }
+}
+
 /// Whether a row holds on a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -62,15 +80,8 @@ impl Freeze {
         }
     }
 
-    /// Whether it is about this property, these runners with these results, and
-    /// this policy: of which bundles exactly is evidence, not a condition.
-    pub fn covers(&self, property: &str, policy: &str, one: &Run, other: &Run) -> bool {
-        let same =
-            |mine: &Run, theirs: &Run| mine.runner == theirs.runner && mine.result == theirs.result;
-        let either = |one, other| same(&self.first, one) && same(&self.second, other);
-        self.property == property
-            && self.policy == policy
-            && (either(one, other) || either(other, one))
+    pub fn subject(&self) -> Subject<'_> {
+        Subject::of(&self.property, &self.policy, &self.first, &self.second)
     }
 
     /// What is wrong with it, as one row of a file: each fault in its column.
@@ -82,8 +93,8 @@ impl Freeze {
             (Column::SecondRunner, &self.second.runner),
         ]);
         for (column, text) in texts {
-            let wrong = if text.is_empty() {
-                Some("is empty")
+            let wrong = if folded(text).trim().is_empty() {
+                Some("is empty, or nothing in it is to be seen")
             } else if text.chars().any(char::is_control) {
                 Some("holds a control character")
             } else {
@@ -125,7 +136,8 @@ impl Freeze {
 
     fn check_runs(&self, at: &mut impl FnMut(Column) -> Pos, faults: &mut Faults) {
         const RULE: &str = "ledger-runs";
-        if folded(&self.first.runner) == folded(&self.second.runner) {
+        let (one, other) = (folded(&self.first.runner), folded(&self.second.runner));
+        if one == other || look_alike(&one, &other) {
             let message = "both runs are one runner's: to run again is no second opinion";
             let help = "freeze only what two runners disagree on";
             faults.add(at(Column::SecondRunner), RULE, message, help);
@@ -178,7 +190,7 @@ pub fn admit(freeze: Freeze, file: &str, today: &str) -> Result<Freeze, Vec<Faul
 /// # Errors
 /// With the row that says the same and still holds.
 pub fn insert(rows: &mut Vec<Freeze>, row: Freeze, today: &str) -> Result<(), Box<Freeze>> {
-    let says = |before: &Freeze| before.covers(&row.property, &row.policy, &row.first, &row.second);
+    let says = |before: &Freeze| before.subject() == row.subject();
     if let Some(live) = rows.iter().find(|row| says(row) && row.state(today) == State::Live) {
         return Err(Box::new(live.clone()));
     }

@@ -16,7 +16,7 @@ use crate::form::{self, Fields};
 use crate::policy::{Agent, Entry, Key, Kind, Limit, Limits, List, Network, Policy};
 
 pub(crate) use binaries::is_basename;
-pub(crate) use identity::is_bot;
+pub(crate) use identity::{is_bot, look_alike};
 pub(crate) use keys::FORMAT;
 pub(crate) use roots::is_socket;
 

@@ -4,6 +4,7 @@
 mod excerpt;
 mod look;
 pub mod sarif;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 pub use excerpt::visible;
 pub use look::Look;
+pub use shell::{shell, shell_path};
 
 use excerpt::Excerpt;
 

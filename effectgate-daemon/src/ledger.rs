@@ -1,16 +1,27 @@
 //! The freeze ledger as a file: read whole, replaced whole, by one writer at a
 //! time.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::File,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use effectgate_core::{
     freeze::{self, Freeze},
     policy::Fault,
 };
-use rustix::fs::{FlockOperation, flock};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
 use crate::{commands::policy::bounded, sinks::evidence::replace};
+
+/// How long is waited for whoever writes it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The rows, or everything that is wrong with them.
 pub type Rows = std::result::Result<Vec<Freeze>, Vec<Fault>>;
@@ -38,12 +49,15 @@ pub enum Refused {
 /// When the file cannot be read or written.
 pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<(), Refused>> {
     let what = || format!("cannot write the ledger {}", path.display());
+    // Behind a link it is the file that is replaced, not the link.
+    let behind = path.is_symlink().then(|| path.canonicalize()).transpose().with_context(what)?;
+    let path = behind.as_deref().unwrap_or(path);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     // The directory is locked, as the file itself is replaced; released when
     // it is closed.
     let lock = File::open(parent).with_context(what)?;
-    flock(&lock, FlockOperation::LockExclusive).with_context(what)?;
+    locked(&lock).with_context(what)?;
     let rows = if path.exists() { read(path)? } else { Ok(Vec::new()) };
     let mut rows = match rows {
         Ok(rows) => rows,
@@ -54,6 +68,19 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     }
     replace(path, freeze::format(&rows).as_bytes())?;
     Ok(Ok(()))
+}
+
+/// Locks it, when others have done.
+fn locked(directory: &File) -> Result<()> {
+    const AGAIN: Duration = Duration::from_millis(20);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => thread::sleep(AGAIN),
+            Err(Errno::WOULDBLOCK) => bail!("somebody holds a lock of its directory; try again"),
+            locked => return Ok(locked?),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -89,7 +116,7 @@ mod tests {
     fn many_writers_lose_nothing() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("freeze_ledger.tsv");
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for number in 0..16 {
                 let path = &path;
                 scope.spawn(move || {
@@ -101,6 +128,18 @@ mod tests {
         let rows = read(&path).expect("read").expect("it holds");
         assert_eq!(rows.len(), 16);
         assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
+    }
+
+    #[test]
+    fn behind_a_link_the_ledger_itself_is_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (link, real) = (dir.path().join("link"), dir.path().join("real.tsv"));
+        std::os::unix::fs::symlink("real.tsv", &link).expect("a link");
+        assert!(add(&link, row("p"), TODAY).is_err(), "it leads nowhere");
+        add(&real, row("p"), TODAY).expect("written").expect("added");
+        add(&link, row("q"), TODAY).expect("written").expect("added");
+        assert!(link.is_symlink());
+        assert_eq!(read(&real).expect("read").expect("it holds").len(), 2);
     }
 
     #[test]

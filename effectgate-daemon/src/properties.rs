@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result, bail, ensure};
 use effectgate_core::properties::{Properties, PropertyResult};
-use roxmltree::{Document, Node};
+use quick_xml::{
+    Reader, XmlVersion,
+    events::{BytesStart, Event},
+};
 
 use crate::commands::policy::bounded;
 
@@ -15,42 +18,162 @@ use crate::commands::policy::bounded;
 pub fn read(path: &Path, runner: Option<&str>) -> Result<Properties> {
     let what = || format!("the properties {}", path.display());
     let bytes = bounded(path).with_context(what)?;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if bytes.trim_ascii_start().starts_with(b"<") {
         let runner = runner.context("JUnit XML names no runner: write --runner NAME");
-        return junit(&bytes, runner.with_context(what)?).with_context(what);
+        return junit(bytes, runner.with_context(what)?).with_context(what);
     }
     ensure!(runner.is_none(), "{}: JSON names the runner itself, leave --runner out", what());
-    Properties::parse(&bytes).with_context(what)
+    Properties::parse(bytes).with_context(what)
 }
 
-/// One property a test case, `CLASSNAME/NAME`. A skipped one says nothing.
+/// One property a test case, `CLASSNAME/NAME`. A skipped one says nothing. What
+/// a suite says of itself must be what its cases say.
 fn junit(bytes: &[u8], runner: &str) -> Result<Properties> {
     let text = std::str::from_utf8(bytes).context("it is no text in UTF-8")?;
-    let document = Document::parse(text).context("it is no XML")?;
-    let root = document.root_element().tag_name().name();
-    if !matches!(root, "testsuites" | "testsuite") {
-        bail!("it is no JUnit XML: its root is {root:?}");
+    let mut reader = Reader::from_str(text);
+    let mut document = JUnit::default();
+    loop {
+        match reader.read_event().context("it is no XML")? {
+            Event::Start(tag) => document.begin(&tag)?,
+            Event::Empty(tag) => {
+                document.begin(&tag)?;
+                document.end()?;
+            }
+            Event::End(_) => document.end()?,
+            Event::DocType(_) => bail!("it declares a document type, which JUnit XML has not"),
+            Event::Eof => break,
+            _ => {}
+        }
     }
-    let mut results = BTreeMap::new();
-    for case in document.descendants().filter(|node| node.has_tag_name("testcase")) {
-        let has = |name| case.children().any(|child: Node<'_, '_>| child.has_tag_name(name));
-        let result = if has("failure") || has("error") {
-            PropertyResult::Fail
-        } else if has("skipped") {
+    ensure!(document.open.is_empty(), "it is no XML: it ends inside an element");
+    ensure!(!document.results.is_empty(), "no test case in it says anything");
+    Ok(Properties::new(runner.to_owned(), document.results)?)
+}
+
+/// A document that is being read.
+#[derive(Default)]
+struct JUnit {
+    open: Vec<Element>,
+    has_root: bool,
+    results: BTreeMap<String, PropertyResult>,
+}
+
+/// An element whose end was not read yet.
+enum Element {
+    /// It counts so many failures and errors, and so many of its cases show one.
+    Suite {
+        name: String,
+        said: u64,
+        shown: u64,
+    },
+    Case {
+        property: String,
+        result: PropertyResult,
+    },
+    Other,
+}
+
+impl JUnit {
+    fn begin(&mut self, tag: &BytesStart<'_>) -> Result<()> {
+        let kind = tag.local_name();
+        let kind = kind.as_ref();
+        if self.open.is_empty() {
+            let kind = String::from_utf8_lossy(kind);
+            ensure!(!self.has_root, "it is no XML: {kind:?} stands behind its root");
+            ensure!(
+                matches!(&*kind, "testsuites" | "testsuite"),
+                "it is no JUnit XML: its root is {kind:?}"
+            );
+            self.has_root = true;
+        }
+        let element = match (kind, self.open.last_mut()) {
+            (b"testsuites" | b"testsuite", _) => {
+                let [name, failures, errors] = attributes(tag, ["name", "failures", "errors"])?;
+                let name = name.unwrap_or_default();
+                let count = |said: Option<String>| -> Result<u64> {
+                    let said = said.unwrap_or_else(|| "0".to_owned());
+                    said.trim().parse().with_context(|| format!("{said:?} is no count"))
+                };
+                let said = count(failures)?.saturating_add(count(errors)?);
+                Element::Suite { name, said, shown: 0 }
+            }
+            (b"testcase", _) => {
+                let [name, class] = attributes(tag, ["name", "classname"])?;
+                let name = name.context("a test case has no name")?;
+                let property = match class.filter(|class| !class.is_empty()) {
+                    Some(class) => format!("{class}/{name}"),
+                    None => name,
+                };
+                Element::Case { property, result: PropertyResult::Pass }
+            }
+            (b"failure" | b"error", Some(Element::Case { result, .. })) => {
+                *result = PropertyResult::Fail;
+                Element::Other
+            }
+            // No property would hold it.
+            (b"failure" | b"error", Some(Element::Suite { name, .. })) => {
+                bail!("the suite {name:?} failed outside its test cases")
+            }
+            (b"skipped", Some(Element::Case { result: result @ PropertyResult::Pass, .. })) => {
+                *result = PropertyResult::Absent;
+                Element::Other
+            }
+            _ => Element::Other,
+        };
+        self.open.push(element);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let failed = match self.open.pop() {
+            Some(Element::Suite { name, said, shown }) => {
+                ensure!(
+                    said <= shown,
+                    "the suite {name:?} counts {said} failures and errors, and its test cases \
+                     show {shown}"
+                );
+                shown
+            }
+            Some(Element::Case { property, result }) => {
+                if result != PropertyResult::Absent {
+                    // Parametrised cases share a name in some runners; one that fails fails.
+                    let known = self.results.entry(property).or_insert(result);
+                    *known = (*known).max(result);
+                }
+                u64::from(result == PropertyResult::Fail)
+            }
+            Some(Element::Other) | None => 0,
+        };
+        let suite = self.open.iter_mut().rev().find_map(|element| match element {
+            Element::Suite { shown, .. } => Some(shown),
+            Element::Case { .. } | Element::Other => None,
+        });
+        if let Some(shown) = suite.filter(|_| failed > 0) {
+            *shown += failed;
+        }
+        Ok(())
+    }
+}
+
+/// The values of these attributes.
+fn attributes<const N: usize>(
+    tag: &BytesStart<'_>,
+    names: [&str; N],
+) -> Result<[Option<String>; N]> {
+    let mut values = [const { None }; N];
+    // Not held against each other: of very many that takes very long.
+    for attribute in tag.attributes().with_checks(false) {
+        let attribute = attribute.context("it is no XML")?;
+        let Some(at) = names.iter().position(|name| attribute.key.as_ref() == name.as_bytes())
+        else {
             continue;
-        } else {
-            PropertyResult::Pass
         };
-        let name = case.attribute("name").context("a test case has no name")?;
-        let property = match case.attribute("classname").filter(|class| !class.is_empty()) {
-            Some(class) => format!("{class}/{name}"),
-            None => name.to_owned(),
-        };
-        // Parametrised cases share a name in some runners; one that fails fails.
-        let known = results.entry(property).or_insert(result);
-        *known = (*known).max(result);
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0).context("it is no XML")?;
+        let twice = values[at].replace(value.into_owned()).is_some();
+        ensure!(!twice, "it is no XML: {:?} stands twice in an element", names[at]);
     }
-    Ok(Properties::new(runner.to_owned(), results)?)
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -81,6 +204,7 @@ mod tests {
         let wanted = wanted.map(|(name, result)| (name.to_owned(), result));
         assert_eq!(read.results, BTreeMap::from(wanted));
         assert!(of(text, None).is_err());
+        assert_eq!(of(&format!("\u{feff}{text}"), Some("r")).expect("with a mark"), read);
     }
 
     #[test]
@@ -95,11 +219,29 @@ mod tests {
             "<testsuites/>",
             bomb,
             "<testsuites><testcase/></testsuites>",
+            "<testsuite><testcase name=\"a\"/></testsuite><testsuite/>",
+            "<testsuite><testcase name=\"a\" name=\"b\"/></testsuite>",
+            "<testsuite><testcase name=\"a\"></testsuite>",
+            "<testsuite><testcase name=\"a\"/></testsuites>",
             "<testsuites><testcase name=\"a&#9;b\"/></testsuites>",
+            "<testsuite errors=\"1\"><testcase name=\"a\"/></testsuite>",
+            "<testsuite failures=\"many\"><testcase name=\"a\"/></testsuite>",
+            "<testsuite><error/><testcase name=\"a\"/></testsuite>",
+            "<testsuites failures=\"2\"><testsuite><testcase name=\"a\"><failure/></testcase></testsuite></testsuites>",
         ] {
             let error = of(text, Some("r").filter(|_| text.starts_with('<'))).expect_err(text);
             assert!(format!("{error:#}").starts_with("the properties /"), "{error:#}");
         }
+    }
+
+    /// Each of these was held against all before it.
+    #[test]
+    fn very_many_attributes_cost_no_more() {
+        let many: String = (0..200_000).map(|number| format!(" a{number}=''")).collect();
+        let text = format!("<testsuite{many}><testcase name='a'{many}/></testsuite>");
+        assert_eq!(of(&text, Some("r")).expect("it is JUnit").results.len(), 1);
+        let deep = format!("<testsuite><testcase name='a'/>{}", "<a>".repeat(500_000));
+        assert!(of(&deep, Some("r")).is_err());
     }
 
     #[test]

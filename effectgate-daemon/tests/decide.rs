@@ -219,3 +219,49 @@ fn an_exit_code_counts_where_no_property_tells_why() {
     let reasons = json!(["py-3.12: the command failed, and no property tells why"]);
     assert_eq!(place.decide(BOTH, &[], 1)["reasons"], reasons);
 }
+
+/// Who says that there are two runners, when neither is named? The exit code is
+/// a runner's word too, once it has a name.
+#[test]
+fn a_runner_without_a_name_may_be_the_other_one() {
+    let place = Place::new("pass", "pass");
+    for (from, to) in [("pass", "nobody"), ("other", "also")] {
+        place.copy(from, to);
+    }
+    let failed = place.decide(["nobody", "also"], &[], 1);
+    assert_eq!(failed["decision"], "fail");
+    let reasons = failed["reasons"].to_string();
+    assert!(reasons.contains("left: its bundle names no runner"), "{reasons}");
+    assert!(reasons.contains("right: its bundle names no runner"), "{reasons}");
+    place.run(&["bundle", "nobody", "--runner", "py-3.10"], 0);
+    let named = place.decide(["nobody", "also"], &[], 1);
+    assert!(!named["reasons"].to_string().contains("left: its bundle"), "{named}");
+    // Which runs were decided on is said.
+    assert_eq!(named["runs"][0]["side"], "left");
+    assert!(named["runs"][1]["bundle"].as_str().is_some_and(|digest| digest.len() == 64));
+}
+
+/// The runner chooses the name, and somebody copies the line.
+#[test]
+fn what_is_suggested_can_be_copied_into_a_shell() {
+    let place = Place(tempfile::tempdir().expect("a directory"));
+    let name = "rank$(touch PWNED)`touch PWNED` 'x'";
+    for (from, to, result) in [("pass", "one", "pass"), ("other", "the other", "fail")] {
+        place.copy(from, to);
+        let text = json!({
+            "schema": "effectgate.properties/v1", "runner": to, "properties": {name: result},
+        });
+        fs::write(place.path("p.json"), text.to_string()).expect("write");
+        place.run(&["bundle", to, "--properties", "p.json"], 0);
+    }
+    let output = place.run(&["decide", "--left", "one", "--right", "the other"], 1);
+    let said = String::from_utf8(output.stderr).expect("text");
+    let (_, line) = said.split_once("to freeze it: effectgate ").expect("a line to copy");
+    let script = format!("for word in {}; do printf '%s\\n' \"$word\"; done", line.trim());
+    let shell = Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).output();
+    let words = String::from_utf8(shell.expect("a shell").stdout).expect("text");
+    let words: Vec<&str> = words.lines().collect();
+    assert_eq!(words[..6], ["freeze", "add", "--property", name, "--left", "one"]);
+    assert_eq!(words[7], "the other");
+    assert!(!place.path("PWNED").exists());
+}

@@ -296,3 +296,25 @@ fn the_log_of_a_packed_bundle_is_verified_as_well() {
         assert_ne!(verify(&[name], b"").0, 0, "cut at {at}");
     }
 }
+
+/// Its verdict is not the one that the log closes with.
+#[test]
+fn a_verdict_that_was_rewritten_is_found() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles/pass");
+    for entry in fs::read_dir(whole).expect("a bundle") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), dir.path().join(entry.file_name())).expect("copy");
+    }
+    let path = dir.path().join("verdict.json");
+    let text = fs::read_to_string(&path).expect("read");
+    let closing = found(dir.path()).verdict.expect("it is whole");
+    let word = |word: &str| format!("\"verdict\": {word:?}");
+    let changed = text.replace(&word(closing), &word("none"));
+    assert_ne!(changed, text);
+    fs::write(&path, changed).expect("write");
+    let found = found(dir.path());
+    assert!(!found.holds);
+    let said = format!("verdict.json says none, and the log closes with {closing}");
+    assert_eq!(found.conflicts, [said]);
+}

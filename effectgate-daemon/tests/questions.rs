@@ -456,3 +456,70 @@ fn others_read_the_archive() {
         }
     }
 }
+
+/// As they are kept: packed, and signed or not.
+#[test]
+fn a_packed_bundle_answers_as_it_did_before() {
+    let bundles = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles");
+    let dir = tempfile::tempdir().expect("a directory");
+    let packed = dir.path().join("pass.tar.zst");
+    effectgate_daemon::bundle::pack(
+        &effectgate_daemon::bundle::Bundle::open(&bundles.join("pass"), &mut Vec::new())
+            .expect("a bundle"),
+        &packed,
+    )
+    .expect("packed");
+    let whole = bundles.join("pass");
+    for question in ["query", "tree", "timeline"] {
+        let asked = |log: &Path| answer(&[question, text(log), "--format", "json"]);
+        assert_eq!(asked(&packed), asked(&whole), "{question}");
+        // Found below a directory, too.
+        assert_eq!(asked(dir.path()), asked(&whole), "{question}");
+    }
+    let replay = |log: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_effectgate"));
+        command.arg("replay").arg(log).arg("--envelope").arg(whole.join("policy"));
+        let output = command.output().expect("it starts");
+        (output.status.code(), output.stdout)
+    };
+    assert_eq!(replay(&packed), replay(&whole));
+}
+
+#[test]
+fn a_path_is_found_however_it_is_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let touched = |path: &str| answer(&["who-touched", path, MONDAY]);
+    let all = answer(&["query", MONDAY, "--class", "file", "--format", "json"]);
+    let record: Value = serde_json::from_str(all.lines().next().expect("a record")).expect("JSON");
+    let path = record["object"]["path"].as_str().expect("a path");
+    let told = touched(path);
+    assert!(!told.contains("nobody"), "{told}");
+    assert_eq!(touched(&format!("/nowhere/..{path}")), told);
+    assert_eq!(touched(&format!("{path}/x/../.")), told);
+    // A link here leads to where the records are.
+    let link = dir.path().join("link");
+    symlink("/usr", &link).expect("a link");
+    let by_link = touched(text(&link));
+    assert_eq!(by_link, touched("/usr"));
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_passed_over_in_silence() {
+    let (dir, elsewhere) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("two"));
+    for (place, log) in [(dir.path().join("a"), MONDAY), (elsewhere.path().join("b"), TUESDAY)] {
+        fs::create_dir(&place).expect("a directory");
+        for entry in fs::read_dir(common::corpus().join(log)).expect(log) {
+            let entry = entry.expect(log);
+            fs::copy(entry.path(), place.join(entry.file_name())).expect("copy");
+        }
+    }
+    symlink(elsewhere.path().join("b"), dir.path().join("b")).expect("a link");
+    let output = ask(&["query", text(dir.path())]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("b leads elsewhere and was not followed"), "{}", said(&output));
+    // Named, it is read; and once, whatever it is called.
+    let (log, place) = (dir.path().join("b/events.jsonl"), elsewhere.path());
+    let counted = answer(&["query", text(&log), text(place), "--count=job"]);
+    let once = answer(&["query", text(&elsewhere.path().join("b")), "--count=job"]);
+    assert_eq!(counted, once);
+}

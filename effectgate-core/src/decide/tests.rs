@@ -10,6 +10,7 @@ fn side(runner: &str, verdict: Outcome, results: &[(&str, PropertyResult)]) -> S
     let results = results.iter().filter(|(_, result)| *result != PropertyResult::Absent);
     Side {
         runner: runner.to_owned(),
+        is_named: true,
         bundle: runner.repeat(8),
         log: format!("effectgate/log/{runner}"),
         policy: "c".repeat(64),
@@ -163,6 +164,7 @@ fn two_runs_of_one_runner_are_no_two_opinions() {
     }
     // One run in two bundles, each with a runner's name of its own.
     assert!(fails(&good, &Side { log: good.log.clone(), ..other.clone() }));
+    assert!(fails(&good, &Side { is_named: false, ..other.clone() }));
     assert!(fails(&good, &Side { policy: "d".repeat(64), ..other.clone() }));
     assert!(fails(&good, &Side { results: BTreeMap::new(), ..other }));
 }
@@ -187,6 +189,18 @@ fn a_command_that_failed_for_no_told_reason_fails() {
     assert_eq!(of(Some(&properties(pass)), None), (Some(pass), None));
     assert_eq!(of(Some(&properties(pass)), code(1)), (Some(pass), Some(fail)));
     assert_eq!(of(Some(&properties(fail)), code(1)), (Some(fail), None));
+    assert_eq!(of(Some(&properties(fail)), code(125)), (Some(fail), None));
+    assert_eq!(of(Some(&properties(fail)), code(126)), (Some(fail), Some(fail)));
+    assert_eq!(of(Some(&properties(fail)), Some(Exit::Signal(9))), (Some(fail), Some(fail)));
+    let none = Properties::parse(
+        format!(
+            r#"{{"schema": "{}", "runner": "r", "properties": {{}}}}"#,
+            crate::properties::SCHEMA
+        )
+        .as_bytes(),
+    )
+    .unwrap();
+    assert_eq!(of(Some(&none), code(0)), (None, Some(pass)));
     // And no freeze covers it.
     let left = side("left", Outcome::Pass, &[("rank", pass)]);
     let right = side("right", Outcome::Pass, &[("rank", pass), (COMMAND, fail)]);

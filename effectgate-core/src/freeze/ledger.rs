@@ -1,5 +1,7 @@
 //! `freeze_ledger.tsv`: a header, then a row a line, columns separated by tabs.
 
+use std::collections::HashMap;
+
 use super::{Column, Freeze, Run};
 use crate::fault::{Fault, Faults, quoted};
 use crate::properties::PropertyResult;
@@ -27,11 +29,11 @@ pub const HEADER: [&str; 12] = [
 /// With every fault of it, each with line and column.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Vec<Freeze>, Vec<Fault>> {
     let mut faults = Faults::of(file);
-    let mut rows: Vec<Freeze> = Vec::new();
+    let mut rows: Vec<(Freeze, Pos)> = Vec::new();
     let text = String::from_utf8_lossy(bytes);
     if text.contains(char::REPLACEMENT_CHARACTER) && std::str::from_utf8(bytes).is_err() {
         faults.add(Pos::START, "ledger-form", "the file is no text in UTF-8", "write it in UTF-8");
-        return faults.none_or(rows);
+        return faults.none_or(Vec::new());
     }
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let at = |column, width| Pos { line: number as u32 + 1, column, width };
@@ -49,14 +51,16 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Vec<Freeze>, Vec<Fault>> {
         }
         let Some((row, places)) = row(line, number as u32 + 1, &mut faults) else { continue };
         row.check(|column| places[column as usize], &mut faults);
-        let twin =
-            |other: &Freeze| other.covers(&row.property, &row.policy, &row.first, &row.second);
-        if let Some(before) = rows.iter().position(twin) {
-            let message = format!("it says what the {}. row says", before + 1);
-            faults.add(at(1, 1), "ledger-form", message, "take one of them out");
-        }
-        rows.push(row);
+        rows.push((row, at(1, 1)));
     }
+    let mut known = HashMap::new();
+    for (number, (row, at)) in rows.iter().enumerate() {
+        if let Some(before) = known.insert(row.subject(), number) {
+            let message = format!("it says what the {}. row says", before + 1);
+            faults.add(*at, "ledger-form", message, "take one of them out");
+        }
+    }
+    let rows = rows.into_iter().map(|(row, _)| row).collect();
     faults.none_or(rows)
 }
 

@@ -48,10 +48,13 @@ pub(super) fn owner(text: &str) -> Result<(), Bad> {
 
 /// Whether a name is, or has in it, one as bots have where code is hosted.
 pub(crate) fn is_bot(name: &str) -> bool {
+    const KNOWN: [&str; 4] = ["dependabot", "renovate", "mergify", "github-actions"];
     let lower = name.to_lowercase();
     let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '[' | ']');
     lower.split(apart).any(|word| {
-        word == "bot" || ["[bot]", "-bot", "_bot"].iter().any(|end| word.ends_with(end))
+        word == "bot"
+            || KNOWN.contains(&word)
+            || ["[bot]", "-bot", "_bot"].iter().any(|end| word.ends_with(end))
     })
 }
 
@@ -64,6 +67,12 @@ pub(super) fn is_same_person(one: &str, other: &str) -> bool {
 
 fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+}
+
+/// Whether two names of machines look the same, as [`is_same_person`] has it, but
+/// for signs and digits: they tell versions apart.
+pub(crate) fn look_alike(one: &str, other: &str) -> bool {
+    skeleton(one).eq(skeleton(other))
 }
 
 /// What look-alikes share (Unicode Technical Standard 39, section 4).

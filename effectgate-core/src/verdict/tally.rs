@@ -8,6 +8,13 @@ use crate::verdict::{Command, Log, Outcome, PolicyRef, SCHEMA, Verdict, Violatio
 
 /// Distinct violations and doubts that are listed; more are counted.
 const LISTED: usize = 1000;
+/// Of each class and action so many are listed in any case: nothing is hidden
+/// behind very many of another kind.
+const OF_EACH: usize = 20;
+/// Bytes of the texts of those that are listed, and of those beyond them that are
+/// few of their kind: a process has a long ancestry, a program long arguments.
+const LISTED_BYTES: usize = 16 << 20;
+const OF_EACH_BYTES: usize = 24 << 20;
 
 type Key = (Class, &'static str, String, Option<String>, Rule);
 
@@ -18,6 +25,10 @@ pub(crate) struct Tally {
     gaps: u64,
     violations: Vec<Violation>,
     index: HashMap<Key, usize>,
+    /// Listed violations by class and action.
+    kinds: BTreeMap<(Class, &'static str), usize>,
+    /// Of the texts of those that are listed.
+    bytes: usize,
     unlisted: u64,
     doubts: BTreeMap<Doubt, u64>,
     disagreements: u64,
@@ -72,7 +83,14 @@ impl Tally {
             if violation.stopped().is_none() {
                 known.decision = violation.decision;
             }
-        } else if self.violations.len() < LISTED {
+            return;
+        }
+        let of_kind = self.kinds.entry((violation.class, violation.action)).or_default();
+        let bytes = self.bytes + size(violation);
+        let fits = self.violations.len() < LISTED && bytes <= LISTED_BYTES;
+        if fits || *of_kind < OF_EACH && bytes <= OF_EACH_BYTES {
+            *of_kind += 1;
+            self.bytes = bytes;
             self.index.insert(key, self.violations.len());
             self.violations.push(violation.clone());
         } else {
@@ -82,7 +100,7 @@ impl Tally {
 
     /// The verdict, but for the log's end, which only the closing record knows.
     pub fn close(self, started: &Started, ended: UnixNanos, exit: Option<Exit>) -> Verdict {
-        let outcome = if !self.violations.is_empty() {
+        let outcome = if !self.violations.is_empty() || self.unlisted > 0 {
             Outcome::Fail
         } else if self.gaps > 0 || !self.doubts.is_empty() {
             Outcome::Indeterminate
@@ -146,5 +164,70 @@ impl Tally {
             reasons.push(format!("{doubt}{times}"));
         }
         reasons
+    }
+}
+
+/// Bytes of what a violation's text takes.
+fn size(violation: &Violation) -> usize {
+    let process = violation.process.as_ref().map_or(0, |process| {
+        let parents = process.ancestry.iter();
+        let parents =
+            parents.map(|parent| parent.exe.as_ref().map_or(0, String::len) + parent.comm.len());
+        process.exe.as_ref().map_or(0, String::len) + process.comm.len() + parents.sum::<usize>()
+    });
+    violation.object.len() + violation.program.as_ref().map_or(0, String::len) + process
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn violation(class: Class, action: &'static str, object: String) -> Violation {
+        Violation {
+            class,
+            action,
+            object,
+            program: None,
+            rule: Rule { name: "r", file: None, line: None },
+            decision: Decision::Recorded,
+            coverage: None,
+            seq: 0,
+            count: 1,
+            process: None,
+        }
+    }
+
+    /// Whatever comes first, and however much of it.
+    #[test]
+    fn nothing_hides_behind_very_many_of_another_kind() {
+        let mut tally = Tally::default();
+        for number in 0..5000 {
+            tally.violation(&violation(Class::File, "create", number.to_string()));
+        }
+        for number in 0..50 {
+            tally.violation(&violation(Class::Net, "connect", number.to_string()));
+            tally.violation(&violation(Class::File, "write", number.to_string()));
+        }
+        let listed = |class, action| {
+            let kind = |one: &&Violation| (one.class, one.action) == (class, action);
+            tally.violations.iter().filter(kind).count()
+        };
+        assert_eq!(listed(Class::File, "create"), LISTED);
+        assert_eq!(listed(Class::Net, "connect"), OF_EACH);
+        assert_eq!(listed(Class::File, "write"), OF_EACH);
+        assert_eq!(tally.unlisted, 5000 - LISTED as u64 + 2 * (50 - OF_EACH as u64));
+    }
+
+    /// What is listed fits into what a reader takes, and is a failure even where
+    /// nothing fits.
+    #[test]
+    fn what_is_listed_is_bounded_in_bytes() {
+        let mut tally = Tally::default();
+        for number in 0..40 {
+            let object = format!("{number}{}", "x".repeat(1 << 20));
+            tally.violation(&violation(Class::Exec, "exec", object));
+        }
+        assert!(tally.bytes <= OF_EACH_BYTES && tally.violations.len() >= 15);
+        assert_eq!(tally.unlisted, 40 - tally.violations.len() as u64);
     }
 }

@@ -10,12 +10,12 @@ mod seal;
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions},
-    io::{self, Read as _},
+    io::{self, BufRead as _, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use effectgate_core::{
     bundle::{self, Digests},
     packet::Problem,
@@ -29,8 +29,9 @@ use crate::{commands::policy, log::Log};
 pub use archive::{is_tar, pack};
 pub use check::{Checked, check};
 pub use host::facts;
-pub use page::add_page;
-pub use seal::{complete, seal, statement};
+use page::add_page;
+pub use page::put_page;
+pub use seal::{complete, finish, put_checkpoint, seal, statement};
 
 /// The largest file of a name that is read into memory, bytes. JSON takes many
 /// times as much there, so that a small archive could take all of it.
@@ -51,7 +52,24 @@ pub struct Bundle {
     dir: PathBuf,
     names: BTreeSet<String>,
     /// Where an archive was unpacked to, as long as it is read.
-    _unpacked: Option<TempDir>,
+    unpacked: Option<TempDir>,
+}
+
+/// The log that lies here: as [`Log::open`], or in a bundle that was packed.
+///
+/// # Errors
+/// When it cannot be opened, or the archive holds what belongs in no bundle.
+pub fn log_at(path: &Path) -> Result<Log> {
+    let mut log = Log::open(path)?;
+    if path.is_dir() || !log.fill_buf().is_ok_and(is_tar) {
+        return Ok(log);
+    }
+    let mut problems = Vec::new();
+    let bundle = Bundle::open(path, &mut problems)?;
+    if let Some(problem) = problems.first() {
+        bail!("{}: {problem}", path.display());
+    }
+    Ok(bundle.log()?.keeping(bundle.unpacked))
 }
 
 impl Bundle {
@@ -64,11 +82,11 @@ impl Bundle {
         let what = || format!("cannot read the bundle {}", path.display());
         if fs::metadata(path).with_context(what)?.is_dir() {
             let names = names(path, problems).with_context(what)?;
-            return Ok(Bundle { dir: path.to_owned(), names, _unpacked: None });
+            return Ok(Bundle { dir: path.to_owned(), names, unpacked: None });
         }
         let unpacked = archive::unpack(path, problems).with_context(what)?;
         let names = names(unpacked.path(), problems).with_context(what)?;
-        Ok(Bundle { dir: unpacked.path().to_owned(), names, _unpacked: Some(unpacked) })
+        Ok(Bundle { dir: unpacked.path().to_owned(), names, unpacked: Some(unpacked) })
     }
 
     /// The directory of its files; of an archive, where it was unpacked to as

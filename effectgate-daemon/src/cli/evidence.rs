@@ -65,8 +65,9 @@ pub struct Bundle {
     /// or JUnit XML
     #[arg(long, value_name = "FILE")]
     pub properties: Option<PathBuf>,
-    /// The runner's name, for JUnit XML
-    #[arg(long, value_name = "NAME", requires = "properties")]
+    /// The runner's name: with JUnit XML, or alone where its exit code is all
+    /// that it says
+    #[arg(long, value_name = "NAME")]
     pub runner: Option<String>,
     /// Pack the bundle into this file (.tar.zst), which must not be there
     #[arg(long, value_name = "FILE")]

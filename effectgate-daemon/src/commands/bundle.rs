@@ -1,9 +1,12 @@
 //! `effectgate bundle`
 
+use std::collections::BTreeMap;
+
 use anyhow::{anyhow, ensure};
 use effectgate_core::{
-    bundle::{DIGESTS, PROPERTIES, STATEMENT},
+    bundle::{CHECKPOINT, DIGESTS, PAGE, PROPERTIES, STATEMENT},
     pin,
+    properties::Properties,
 };
 use serde_json::json;
 
@@ -23,7 +26,7 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
     let mut problems = Vec::new();
     let found = Bundle::open(&args.directory, &mut problems).code(exit::USAGE)?;
     wanted(args, &found, signer.as_ref()).code(exit::USAGE)?;
-    check(&found, &[], &mut problems).code(exit::USAGE)?;
+    let checked = check(&found, &[], &mut problems).code(exit::USAGE)?;
     if let Some(first) = problems.first() {
         let what = visible(&first.to_string());
         return Err(Failure {
@@ -31,11 +34,17 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
             error: anyhow!("it does not hold, so it is neither signed nor packed: {what}"),
         });
     }
-    if let Some(file) = &args.properties {
-        let properties = properties::read(file, args.runner.as_deref()).code(exit::USAGE)?;
+    if let Some(properties) = properties(args).code(exit::USAGE)? {
         bundles::complete(&found, &properties).code(exit::USAGE)?;
     }
     if let Some(signer) = &signer {
+        // Who signs vouches for it: it is made of the log once more.
+        if found.has(PAGE) {
+            bundles::put_page(&args.directory).code(exit::USAGE)?;
+        }
+        if let Some(replayed) = checked.replayed.filter(|_| !found.has(CHECKPOINT)) {
+            bundles::put_checkpoint(&found, signer, replayed.verdict.log).code(exit::USAGE)?;
+        }
         bundles::seal(&args.directory, signer).code(exit::USAGE)?;
     }
     // Opened again: there are new files.
@@ -63,23 +72,33 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
     Ok(exit::HOLDS)
 }
 
+/// What the runner says; its name alone, where that is its exit code.
+fn properties(args: &Args) -> anyhow::Result<Option<Properties>> {
+    Ok(match (&args.properties, &args.runner) {
+        (Some(file), runner) => Some(properties::read(file, runner.as_deref())?),
+        (None, Some(runner)) => Some(Properties::new(runner.clone(), BTreeMap::new())?),
+        (None, None) => None,
+    })
+}
+
 fn wanted(args: &Args, found: &Bundle, signer: Option<&Signer>) -> anyhow::Result<()> {
     ensure!(
         args.directory.is_dir(),
         "{} is no directory: a bundle is signed and packed where it was written",
         args.directory.display()
     );
+    let adds = args.properties.is_some() || args.runner.is_some();
     ensure!(
-        signer.is_some() || args.output.is_some() || args.properties.is_some(),
+        signer.is_some() || args.output.is_some() || adds,
         "there is nothing to do: name a key that signs, properties to add, or an archive to write"
     );
     ensure!(
-        args.properties.is_none() || !found.has(PROPERTIES),
+        !adds || !found.has(PROPERTIES),
         "{} holds a runner's properties already; evidence is not written over",
         args.directory.display()
     );
     ensure!(
-        args.properties.is_none() || signer.is_some() || !found.has(STATEMENT),
+        !adds || signer.is_some() || !found.has(STATEMENT),
         "{} is signed, and with more in it the signature would not hold: name the key as well",
         args.directory.display()
     );

@@ -1,6 +1,11 @@
 //! `effectgate daemon`
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{
+    fs::{File, OpenOptions, Permissions},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+    sync::Arc,
+};
 
 use anyhow::{Context, Result, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,6 +25,9 @@ use crate::{
     sign::{Signer, Source},
     sinks::evidence,
 };
+
+/// In the state directory; the daemon's own, and locked as long as it runs.
+const LOCK: &str = "lock";
 
 pub fn daemon(args: &Daemon) -> Outcomes {
     let config = Config::read(args.config.as_deref()).code(exit::USAGE)?;
@@ -49,8 +57,18 @@ fn start(config: &Config) -> Result<Engine> {
 /// Makes the state directory this daemon's as long as what is returned lives.
 fn state(dir: &Path) -> Result<File> {
     let what = || format!("cannot make {}", dir.display());
-    std::fs::create_dir_all(dir.join("jobs")).with_context(what)?;
-    let lock = evidence::lock(dir).with_context(what)?;
+    let jobs = dir.join("jobs");
+    std::fs::create_dir_all(&jobs).with_context(what)?;
+    // What others can open, they can lock.
+    std::fs::set_permissions(&jobs, Permissions::from_mode(0o700)).with_context(what)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(dir.join(LOCK));
+    let lock = evidence::locked(file.with_context(what)?).with_context(what)?;
     lock.with_context(|| format!("another daemon keeps its state in {}", dir.display()))
 }
 

@@ -1,6 +1,9 @@
 //! `effectgate decide`
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use effectgate_core::{
@@ -9,6 +12,7 @@ use effectgate_core::{
     packet::Problem,
     replay::Replayed,
 };
+use serde::Serialize;
 use serde_json::json;
 
 use super::{print, print_json, tell};
@@ -16,7 +20,7 @@ use crate::{
     bundle::{Bundle, Checked, check},
     cli::{Decide, Format, Sides},
     clock,
-    diagnose::{counted, visible},
+    diagnose::{counted, shell, shell_path, visible},
     exit::{self, Code, Outcomes},
     ledger,
     sign::PublicKey,
@@ -40,6 +44,7 @@ pub fn decide(args: &Decide, format: Format) -> Outcomes {
         Format::Json => print_json(&json!({
             "schema": core::SCHEMA,
             "decision": answer,
+            "runs": sides.runs,
             "reasons": decision.as_ref().map(|decision| &decision.reasons),
             "frozen": decision.as_ref().map(|decision| &decision.frozen),
             "held": decision.as_ref().map(|decision| &decision.held),
@@ -55,6 +60,9 @@ pub fn decide(args: &Decide, format: Format) -> Outcomes {
                 print(&format!("{}\n", visible(&fault.to_string())));
             }
             sides.said.iter().for_each(|said| tell(said));
+            for run in &sides.runs {
+                print(&format!("{}\n", visible(&run.to_string())));
+            }
             if let Some(decision) = &decision {
                 explain(decision, &args.sides);
             }
@@ -82,19 +90,38 @@ fn explain(decision: &Decision, sides: &Sides) {
     }
     for held in &decision.held {
         let line = format!(
-            "to freeze it: effectgate freeze add --property {:?} --left {} --right {} --owner NAME \
+            "to freeze it: effectgate freeze add --property {} --left {} --right {} --owner NAME \
              --reason TEXT --expires DAY",
-            held.property,
-            sides.left.display(),
-            sides.right.display()
+            shell(&held.property),
+            shell_path(&sides.left),
+            shell_path(&sides.right)
         );
-        tell(&visible(&line));
+        tell(&line);
+    }
+}
+
+/// Which run it is that is decided on: an old bundle is to be noticed.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    side: &'static str,
+    job: String,
+    started: String,
+    command: Vec<String>,
+    bundle: String,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Run { side, job, started, command, bundle } = self;
+        write!(f, "{side}: {job}, {started}, {}", command.join(" "))?;
+        write!(f, " (bundle {})", bundle.get(..12).unwrap_or(bundle))
     }
 }
 
 /// Two bundles, and what is wrong with them.
 pub struct Read {
     pub sides: Vec<Side>,
+    pub runs: Vec<Run>,
     pub problems: Vec<Problem>,
     /// What nobody must take for proven.
     pub said: Vec<String>,
@@ -116,7 +143,8 @@ impl Read {
 /// When one cannot be read.
 pub fn read(args: &Sides) -> Result<Read> {
     let keys = args.key.iter().map(|key| PublicKey::read(key)).collect::<Result<Vec<_>>>()?;
-    let mut read = Read { sides: Vec::new(), problems: Vec::new(), said: Vec::new() };
+    let mut read =
+        Read { sides: Vec::new(), runs: Vec::new(), problems: Vec::new(), said: Vec::new() };
     for (side, path) in [("left", &args.left), ("right", &args.right)] {
         let mut problems = Vec::new();
         let bundle = Bundle::open(&bundle_of(path), &mut problems)?;
@@ -127,6 +155,16 @@ pub fn read(args: &Sides) -> Result<Read> {
             problem
         }));
         read.said.extend(checked.said.drain(..).map(|said| format!("{side}: {said}")));
+        if let (Some(replayed), Some(bundle)) = (&checked.replayed, &checked.manifest) {
+            let verdict = &replayed.verdict;
+            read.runs.push(Run {
+                side,
+                job: verdict.job.clone(),
+                started: verdict.started.clone(),
+                command: verdict.command.argv.clone(),
+                bundle: bundle.clone(),
+            });
+        }
         read.sides.extend(of(side, checked));
     }
     Ok(read)
@@ -142,7 +180,7 @@ fn bundle_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A runner that gives itself no name goes by its side.
+/// A runner that is not named goes by its side in messages.
 fn of(side: &str, checked: Checked) -> Option<Side> {
     let Checked { replayed: Some(Replayed { verdict, .. }), manifest: Some(bundle), .. } = &checked
     else {
@@ -151,6 +189,7 @@ fn of(side: &str, checked: Checked) -> Option<Side> {
     let properties = checked.properties.as_ref();
     Some(Side {
         runner: properties.map_or(side, |properties| &properties.runner).to_owned(),
+        is_named: properties.is_some(),
         bundle: bundle.clone(),
         log: verdict.log.origin.clone(),
         policy: verdict.policy.sha256.clone(),

@@ -81,6 +81,9 @@ fn row(read: &decide::Read, wanted: &Wanted<'_>) -> Result<Row> {
             );
         }
     }
+    if let Some(side) = [left, right].into_iter().find(|side| !side.is_named) {
+        bail!("the {} bundle names no runner: there may be only one", side.runner);
+    }
     if left.log == right.log {
         bail!("both bundles are of one and the same run");
     }

@@ -15,7 +15,7 @@ use effectgate_core::{
 use crate::{
     cli::{PolicyArgs, PolicyFile},
     clock::today,
-    diagnose::{self, Look, counted, visible},
+    diagnose::{self, Look, counted, shell_path, visible},
 };
 
 /// A policy whose digest holds.
@@ -46,7 +46,7 @@ pub fn load(args: &PolicyArgs) -> Result<Pinned> {
                 bail!(
                     "{} is not pinned: review it, then write its digest down with `effectgate pin {}`, or give --digest",
                     path.display(),
-                    path.display()
+                    shell_path(path)
                 );
             }
             read_pin(&beside)?

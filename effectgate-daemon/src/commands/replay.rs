@@ -10,14 +10,14 @@ use effectgate_core::{
 
 use super::{policy, print_verdict};
 use crate::{
+    bundle::log_at,
     cli::{Format, Replay},
     clock,
     exit::{self, Code, Failure, Outcomes},
-    log::Log,
 };
 
 pub fn replay(args: &Replay, format: Format) -> Outcomes {
-    let mut log = Log::open(&args.events).code(exit::USAGE)?;
+    let mut log = log_at(&args.events).code(exit::USAGE)?;
     // It may be a pipe, which is read only once.
     let mut first = Vec::new();
     let _ = log.by_ref().take(LONGEST).read_until(b'\n', &mut first);

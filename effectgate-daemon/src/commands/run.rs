@@ -2,7 +2,7 @@
 
 use std::{os::unix::ffi::OsStringExt, path::PathBuf, sync::Arc};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use effectgate_core::input::{JobId, Notice};
 
 use super::{policy, print_verdict};
@@ -42,14 +42,12 @@ pub fn run(args: Run, format: Format) -> Outcomes {
         notices.push(Notice::Leftovers { killed });
     }
     let finish = Finish { job, exit, notices, left: Left::Killed { spared: Vec::new() } };
-    let verdict = engine.finish_job(finish).code(exit::OBSERVER)?;
+    let (verdict, written) = engine.finish_job(finish).code(exit::OBSERVER)?;
     print_verdict(&verdict, format)?;
-    if let Some(dir) = &args.evidence
-        && let Err(error) = bundle::add_page(dir, verdict.log.records)
-    {
-        tracing::warn!("the evidence is whole, but has no report: {error:#}");
+    if let Some(written) = written {
+        let signer = prepared.signer.as_ref().map(|(_, signer)| &**signer);
+        bundle::finish(written, &verdict, signer).code(exit::OBSERVER)?;
     }
-    prepared.seal(&args).code(exit::OBSERVER)?;
     // Metrics may be lost, a verdict may not.
     if let Some(file) = &args.metrics_file
         && let Err(error) = engine.metrics.write(file)
@@ -149,19 +147,6 @@ impl Prepared {
             user: self.user.as_ref(),
             cgroup: &self.cgroup,
             timeout: args.timeout,
-        })
-    }
-
-    /// Signs the evidence, if it is to be signed.
-    fn seal(&self, args: &Run) -> Result<()> {
-        let (Some(dir), Some((_, signer))) = (&args.evidence, &self.signer) else {
-            return Ok(());
-        };
-        bundle::seal(dir, signer).with_context(|| {
-            format!(
-                "the evidence in {0} is whole but not signed; sign it with `effectgate bundle {0}`",
-                dir.display()
-            )
         })
     }
 

@@ -13,13 +13,15 @@ use effectgate_core::{
 };
 
 use super::{Finish, Left, job::Job, roots::warn, work::Work};
-use crate::observe::proc;
+use crate::{observe::proc, sinks::evidence::Evidence};
 
 /// How long killed processes may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Work {
-    pub(super) fn finish(&mut self, finish: Finish) -> Result<Verdict> {
+    /// The verdict, and the evidence that it is to be written to: that takes time
+    /// which the other jobs do not have.
+    pub(super) fn finish(&mut self, finish: Finish) -> Result<(Verdict, Option<Evidence>)> {
         let Finish { job: id, exit, mut notices, left } = finish;
         ensure!(self.jobs.contains_key(&id), "no job {id} is being watched");
         if let Left::Killed { spared } = left {
@@ -48,11 +50,7 @@ impl Work {
         if let Some(why) = job.failed {
             bail!("{why}: there is no whole evidence, and so no verdict");
         }
-        if let Some(evidence) = job.evidence {
-            evidence.close(&verdict)?;
-        }
-        self.metrics.verdict(&verdict);
-        Ok(verdict)
+        Ok((verdict, job.evidence))
     }
 
     /// Kills the job's processes wherever they went, all but those spared;

@@ -41,7 +41,10 @@ use surroundings::Surroundings;
 use crate::{
     run::{files, streams::Stream},
     sign::Signer,
-    sinks::metrics::Metrics,
+    sinks::{
+        evidence::{Evidence, Written},
+        metrics::Metrics,
+    },
 };
 pub use canary::run_if_asked as run_if_canary;
 
@@ -117,7 +120,7 @@ pub struct JobStatus {
 /// What to ask of the engine; every request is answered.
 enum Request {
     Start(Box<JobSpec>, Surroundings, Sender<Result<JobId>>),
-    Finish(Finish, Sender<Result<Verdict>>),
+    Finish(Finish, Sender<Result<(Verdict, Option<Evidence>)>>),
     List(Sender<Vec<JobStatus>>),
     Stop,
 }
@@ -247,8 +250,11 @@ impl Engine {
     /// # Errors
     /// When there is no such job, what is left of it does not die, or its
     /// evidence could not be written.
-    pub fn finish_job(&self, finish: Finish) -> Result<Verdict> {
-        self.ask(|reply| Request::Finish(finish, reply))?
+    pub fn finish_job(&self, finish: Finish) -> Result<(Verdict, Option<Written>)> {
+        let (verdict, evidence) = self.ask(|reply| Request::Finish(finish, reply))??;
+        let written = evidence.map(|evidence| evidence.close(&verdict)).transpose()?;
+        self.metrics.verdict(&verdict);
+        Ok((verdict, written))
     }
 
     /// Something that is done when the engine's thread ends; can be had once.

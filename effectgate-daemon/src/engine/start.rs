@@ -35,8 +35,10 @@ impl Work {
         self.last += 1;
         let id = self.last;
         let result = self.try_start(id, spec, found);
-        if result.is_err() {
-            self.forget(id);
+        if result.is_err()
+            && let Some(evidence) = self.forget(id).and_then(|job| job.evidence)
+        {
+            evidence.discard();
         }
         result.map(|()| id)
     }
@@ -153,11 +155,10 @@ impl Work {
                 segment_bytes: spec.segment_bytes,
                 signer: spec.signer,
             };
-            let mut evidence = Evidence::create(dir, kept)?;
+            let evidence = job.evidence.insert(Evidence::create(dir, kept)?);
             evidence.put(PIN, pin::format_pin(&spec.pinned, POLICY).as_bytes())?;
             let facts = bundle::facts(&self.host, &self.programs);
             evidence.put(HOST, format!("{facts:#}\n").as_bytes())?;
-            job.evidence = Some(evidence);
         }
         let launch = started.clone();
         self.step(Input::Started(Box::new(started)));

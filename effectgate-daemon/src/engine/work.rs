@@ -220,17 +220,26 @@ impl Work {
 
     /// Jobs that are still there when the engine stops get their verdict.
     fn stop(&mut self) {
+        let mut judged = Vec::new();
         for id in self.jobs.keys().copied().collect::<Vec<_>>() {
             let why = "the observer was stopped".to_owned();
-            if let Err(error) = self.finish(Finish {
-                job: id,
-                exit: None,
-                notices: vec![Notice::Stopped { why }],
-                left: Left::Alone,
-            }) {
-                tracing::error!("job {id}: {error:#}");
+            let notices = vec![Notice::Stopped { why }];
+            match self.finish(Finish { job: id, exit: None, notices, left: Left::Alone }) {
+                Ok((verdict, Some(evidence))) => judged.push((id, verdict, evidence)),
+                Ok((verdict, None)) => self.metrics.verdict(&verdict),
+                Err(error) => tracing::error!("job {id}: {error:#}"),
             }
         }
+        // Whoever signs may take its time, and who stops the observer has little.
+        std::thread::scope(|scope| {
+            for (id, verdict, evidence) in judged {
+                let metrics = &self.metrics;
+                scope.spawn(move || match evidence.close(&verdict) {
+                    Ok(_) => metrics.verdict(&verdict),
+                    Err(error) => tracing::error!("job {id}: {error:#}"),
+                });
+            }
+        });
     }
 }
 

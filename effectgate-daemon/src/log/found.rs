@@ -79,21 +79,21 @@ impl Found {
     /// As [`Found::of`].
     pub fn of_log(path: &Path, log: Log, key: Option<&PublicKey>) -> Result<Found> {
         let Some(dir) = directory(path, &log) else {
-            return Found::with(path, log, &Beside::default(), key);
+            return Found::with(path, log, None, key);
         };
         // Read first: a log that is written to meanwhile grows past what is said of it.
         let beside = Beside::of(dir)?;
-        Found::with(path, Log::open(path)?, &beside, key)
+        Found::with(path, Log::open(path)?, Some(&beside), key)
     }
 
     fn with(
         path: &Path,
         mut log: Log,
-        beside: &Beside<'_>,
+        beside: Option<&Beside<'_>>,
         key: Option<&PublicKey>,
     ) -> Result<Found> {
         let mut conflicts = Vec::new();
-        let note = beside.checkpoint.as_deref();
+        let note = beside.and_then(|beside| beside.checkpoint.as_deref());
         let note = note.and_then(|note| match Note::parse(&String::from_utf8_lossy(note)) {
             Ok(note) => Some(note),
             Err(why) => {
@@ -134,7 +134,9 @@ impl Found {
         if let Some(note) = note {
             found.against(&note, at_note.as_ref(), key);
         }
-        found.held_against(beside)?;
+        if let Some(beside) = beside {
+            found.held_against(beside)?;
+        }
         found.holds = found.flaw.is_none() && found.conflicts.is_empty();
         Ok(found)
     }
@@ -191,8 +193,8 @@ impl Found {
     /// What the verdict and the manifest say of the log.
     fn held_against(&mut self, beside: &Beside<'_>) -> Result<()> {
         if let Some(bytes) = &beside.verdict {
-            let said: Option<Value> = serde_json::from_slice(bytes).ok();
-            let said = said.as_ref().map(|verdict| &verdict["log"]);
+            let verdict: Option<Value> = serde_json::from_slice(bytes).ok();
+            let said = verdict.as_ref().map(|verdict| &verdict["log"]);
             let found = self.log.as_ref().map(serde_json::to_value).transpose()?;
             // Verdicts of older versions name no root.
             let same = said.zip(found.as_ref()).is_some_and(|(said, found)| {
@@ -204,6 +206,13 @@ impl Found {
             });
             if !same {
                 self.conflicts.push("verdict.json speaks of another log".to_owned());
+            }
+            // Of another log it says nothing.
+            let word = verdict.as_ref().and_then(|verdict| verdict["verdict"].as_str());
+            if let Some(closing) = self.verdict.filter(|closing| same && word != Some(closing)) {
+                let word = word.unwrap_or("nothing");
+                self.conflicts
+                    .push(format!("verdict.json says {word}, and the log closes with {closing}"));
             }
         }
         if let Some(bytes) = &beside.manifest {
@@ -250,12 +259,6 @@ struct Beside<'a> {
     checkpoint: Option<Vec<u8>>,
     verdict: Option<Vec<u8>>,
     manifest: Option<Vec<u8>>,
-}
-
-impl Default for Beside<'_> {
-    fn default() -> Self {
-        Beside { dir: Path::new("."), checkpoint: None, verdict: None, manifest: None }
-    }
 }
 
 impl<'a> Beside<'a> {

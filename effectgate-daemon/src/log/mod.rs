@@ -8,7 +8,7 @@ mod reader;
 mod segments;
 mod writer;
 
-pub use files::{SMALL, small};
+pub use files::{SMALL, digest_of, small};
 pub use found::{Against, Flaw, Found, is_signed};
 pub use reader::{BUFFER, Log, Open, Place};
 pub use segments::is_segment;

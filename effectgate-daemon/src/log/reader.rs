@@ -12,6 +12,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use effectgate_core::{bundle::EVENTS, replay::ReplayError};
 
+use tempfile::TempDir;
+
 use super::{
     files::regular,
     segments::{self, Segments},
@@ -41,6 +43,8 @@ pub struct Log {
     /// behind it is taken for what comes next.
     failed: Option<io::Error>,
     left_over: Vec<String>,
+    /// What its files lie in as long as it is read.
+    kept: Option<TempDir>,
 }
 
 /// Opens a segment, from its start each time.
@@ -144,7 +148,15 @@ impl Log {
             at: 0,
             failed: None,
             left_over: Vec::new(),
+            kept: None,
         }
+    }
+
+    /// Keeps the directory of its files until the log is read.
+    #[must_use]
+    pub fn keeping(mut self, directory: Option<TempDir>) -> Log {
+        self.kept = directory;
+        self
     }
 
     /// Names of the segments, in order.

@@ -192,19 +192,11 @@ impl Jobs {
         // The asker can be a runner's hook inside the job: it and its ancestors
         // must live to hear the verdict.
         let left = Left::Killed { spared: lineage(peer) };
-        let evidence = self.state_dir.join("jobs").join(self.find(job)?.name);
-        let verdict =
-            self.engine.finish_job(Finish { job, exit: None, notices: Vec::new(), left })?;
-        if let Err(error) = bundle::add_page(&evidence, verdict.log.records) {
-            tracing::warn!("the evidence is whole, but has no report: {error:#}");
-        }
-        if let Some((_, signer)) = &self.signer {
-            bundle::seal(&evidence, signer).with_context(|| {
-                format!(
-                    "{verdict}, but the evidence is not signed; sign it with `effectgate bundle {}`",
-                    evidence.display()
-                )
-            })?;
+        let finish = Finish { job, exit: None, notices: Vec::new(), left };
+        let (verdict, written) = self.engine.finish_job(finish)?;
+        if let Some(written) = written {
+            let signer = self.signer.as_ref().map(|(_, signer)| &**signer);
+            bundle::finish(written, &verdict, signer)?;
         }
         Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
     }

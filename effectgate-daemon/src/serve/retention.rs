@@ -1,6 +1,7 @@
 //! How long evidence is kept, and the record of what is not kept any more.
 
 use std::{
+    fmt::Display,
     fs::{self, File, OpenOptions},
     io::{BufReader, ErrorKind, Write},
     path::{Path, PathBuf},
@@ -13,13 +14,12 @@ use effectgate_core::{
     bundle::{DIGESTS, VERDICT},
     chain::Flaw,
     dropped::{Dropped, Drops, Why},
-    pin,
     replay::ReplayError,
 };
 use serde_json::Value;
 
 use crate::{
-    log::small,
+    log::{digest_of, small},
     sinks::{evidence::lock, metrics::Metrics},
 };
 
@@ -69,11 +69,12 @@ impl Retention {
     }
 
     /// Drops what is older than what is kept, then the oldest while all is
-    /// larger than what is kept. What is being written to stays.
+    /// larger than what is kept. What is being written to stays, and so does what
+    /// cannot be read or removed: the others do not wait for it.
     ///
     /// # Errors
-    /// When something cannot be read or removed, or the record of what was
-    /// dropped cannot be written or does not hold: then nothing is dropped.
+    /// When the record of what was dropped cannot be written or does not hold:
+    /// then nothing is dropped.
     pub fn sweep(&self, now: SystemTime, dropped: &mut dyn FnMut(Why)) -> Result<()> {
         if self.days.is_none() && self.bytes.is_none() {
             return Ok(());
@@ -83,8 +84,9 @@ impl Retention {
         let mut total: u64 = kept.iter().map(|kept| kept.bytes).sum();
         let mut record = None;
         for kept in kept {
-            // What ended in the future, by a clock that was wrong, ended now.
+            // What ended in the future, by a clock that was wrong, is not old.
             let age = now.duration_since(kept.ended).unwrap_or_default();
+            let ahead = kept.ended.duration_since(now).unwrap_or_default();
             let why = if self.days.is_some_and(|days| age.as_secs() >= days.saturating_mul(DAY)) {
                 Why::Age
             } else if self.bytes.is_some_and(|bytes| total > bytes) {
@@ -92,17 +94,29 @@ impl Retention {
             } else {
                 continue;
             };
-            let what = || format!("cannot drop {}", kept.path.display());
-            if age < GRACE {
+            let stays = |error: &dyn Display| {
+                tracing::error!("cannot drop {}: {error:#}", kept.path.display());
+            };
+            if age.max(ahead) < GRACE {
                 continue;
             }
-            let Some(_lock) = lock(&kept.path).with_context(what)? else { continue };
+            let _lock = match lock(&kept.path) {
+                Ok(Some(lock)) => lock,
+                Ok(None) => continue,
+                Err(error) => {
+                    stays(&error);
+                    continue;
+                }
+            };
             let record = match &mut record {
                 Some(record) => record,
                 None => record.insert(Record::open(&self.state_dir.join(DROPPED))?),
             };
             record.write(now, &kept, why)?;
-            remove(&kept.path).with_context(what)?;
+            if let Err(error) = remove(&kept.path) {
+                stays(&error);
+                continue;
+            }
             total -= kept.bytes;
             tracing::info!("dropped the evidence of {} ({})", kept.job, why.name());
             dropped(why);
@@ -123,12 +137,15 @@ impl Retention {
                 continue;
             }
             if job.starts_with(GOING) {
-                fs::remove_dir_all(&path)
-                    .with_context(|| format!("cannot remove {}", path.display()))?;
+                if let Err(error) = fs::remove_dir_all(&path) {
+                    tracing::error!("cannot remove {}: {error}", path.display());
+                }
                 continue;
             }
-            let (ended, bytes) = extent(&path)?;
-            all.push(Kept { job, path, ended, bytes });
+            match extent(&path) {
+                Ok((ended, bytes)) => all.push(Kept { job, path, ended, bytes }),
+                Err(error) => tracing::error!("{error:#}"),
+            }
         }
         Ok(all)
     }
@@ -187,7 +204,8 @@ impl Record {
     }
 
     fn write(&mut self, now: SystemTime, kept: &Kept, why: Why) -> Result<()> {
-        let verdict = small(&kept.path.join(VERDICT))?;
+        // One that cannot be read is null, as one that is not there.
+        let verdict = small(&kept.path.join(VERDICT)).ok().flatten();
         let verdict: Value =
             verdict.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -196,7 +214,7 @@ impl Record {
             why,
             ended: nanos(kept.ended),
             bytes: kept.bytes,
-            manifest: small(&kept.path.join(DIGESTS))?.map(|bytes| pin::digest(&bytes)),
+            manifest: digest_of(&kept.path.join(DIGESTS)).ok().flatten(),
             verdict: text(&verdict["verdict"]),
             head: text(&verdict["log"]["head"]),
         };

@@ -98,7 +98,7 @@ impl Output {
     }
 }
 
-/// Both outputs, to their ends, and then to the command's.
+/// Both outputs, to their ends or the command's.
 fn hear(child: &mut Child, until: Instant, patience: Duration) -> Result<[Vec<u8>; 2]> {
     let ended =
         pidfd_open(Pid::from_child(child), PidfdFlags::empty()).context("cannot be waited for")?;
@@ -110,8 +110,14 @@ fn hear(child: &mut Child, until: Instant, patience: Duration) -> Result<[Vec<u8
         }
         let pipes = open.iter().filter_map(|output| output.pipe.as_ref());
         let mut polled: Vec<_> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+        polled.push(PollFd::new(&ended, PollFlags::IN));
         await_any(&mut polled, until, patience)?;
-        let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+        // It ended, and all that it said was heard: what it left running may hold
+        // its outputs open for ever.
+        if ready.pop() == Some(true) && !ready.contains(&true) {
+            break;
+        }
         for (output, _) in open.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
             output.hear()?;
         }
@@ -142,6 +148,16 @@ fn quoted(complaint: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_command_leaves_running_is_not_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let program = super::super::tests::script(dir.path(), "sleep 1000 & printf m$!; exit 0");
+        let answer = answer(&program, b"m", PATIENCE).expect("it answers");
+        let pid = std::str::from_utf8(&answer[1..]).expect("a number").parse().expect("a number");
+        rustix::process::kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL)
+            .expect("it is there");
+    }
 
     #[test]
     fn a_command_that_does_not_end_is_ended() {

@@ -2,30 +2,36 @@
 //! and their digests.
 
 use std::{
-    fs::{self, File, Permissions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::PermissionsExt,
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt},
+    },
     path::{Path, PathBuf},
     sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use effectgate_core::{
     Verdict,
-    bundle::{CHECKPOINT, DIGESTS, Digests, NOTE, POLICY, VERDICT, format_digests},
+    bundle::{CHECKPOINT, DIGESTS, Digests, EVENTS, NOTE, POLICY, VERDICT, format_digests},
     checkpoint::Checkpoint,
     pin,
     verdict::Log,
 };
 use rustix::{
-    fs::{FlockOperation, flock},
+    fs::{AtFlags, CWD, FlockOperation, flock, linkat},
     io::Errno,
 };
 use tempfile::NamedTempFile;
 
-use crate::{log::Writer, sign::Signer};
+use crate::{
+    log::{Writer, digest_of},
+    sign::Signer,
+};
 
 /// How long a running job's records may be without a checkpoint that covers
 /// them.
@@ -48,6 +54,8 @@ pub struct Kept<'a> {
 #[derive(Debug)]
 pub struct Evidence {
     dir: PathBuf,
+    /// Nobody else made the directory.
+    is_new: bool,
     log: Writer,
     signer: Option<Arc<Signer>>,
     signing: Option<JoinHandle<()>>,
@@ -55,8 +63,18 @@ pub struct Evidence {
     signed: Instant,
     /// Of the files written so far.
     files: Digests,
-    /// Locked as long as it is written to.
-    _lock: File,
+    /// The directory, locked as long as it is written to.
+    lock: File,
+}
+
+/// Evidence that was written to its end, and whose directory is still held.
+#[derive(Debug)]
+pub struct Written {
+    /// What the directory was called.
+    path: PathBuf,
+    lock: File,
+    /// Of everything in it, as it was written; the list of them is not in it.
+    files: Digests,
 }
 
 impl Evidence {
@@ -67,6 +85,7 @@ impl Evidence {
     /// cannot be written.
     pub fn create(dir: &Path, kept: Kept<'_>) -> Result<Evidence> {
         let what = || format!("cannot make the evidence directory {}", dir.display());
+        let is_new = !dir.exists();
         fs::create_dir_all(dir).with_context(what)?;
         let lock = lock(dir).with_context(what)?;
         let Some(lock) = lock else {
@@ -80,18 +99,35 @@ impl Evidence {
         }
         let mut evidence = Evidence {
             dir: dir.to_owned(),
+            is_new,
             log: Writer::create(dir, kept.segment_bytes)?,
             signer: kept.signer,
             signing: None,
             signed: Instant::now(),
             files: Digests::new(),
-            _lock: lock,
+            lock,
         };
-        evidence.put(POLICY, kept.policy)?;
-        if let Some(note) = kept.note {
-            evidence.put(NOTE, note)?;
+        let mut put = evidence.put(POLICY, kept.policy);
+        if let Some(note) = kept.note.filter(|_| put.is_ok()) {
+            put = evidence.put(NOTE, note);
         }
-        Ok(evidence)
+        match put {
+            Ok(()) => Ok(evidence),
+            Err(error) => {
+                evidence.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes away what was begun: there is no job that it is of.
+    pub fn discard(self) {
+        for name in self.files.keys().map(String::as_str).chain([EVENTS]) {
+            let _ = fs::remove_file(self.dir.join(name));
+        }
+        if self.is_new {
+            let _ = fs::remove_dir(&self.dir);
+        }
     }
 
     /// Adds a line to the log.
@@ -141,11 +177,12 @@ impl Evidence {
             .ok();
     }
 
-    /// Writes the last checkpoint, the verdict and the digests.
+    /// Writes the last checkpoint, the verdict and the digests. Whoever signs may
+    /// take its time.
     ///
     /// # Errors
-    /// When they cannot be written.
-    pub fn close(mut self, verdict: &Verdict) -> Result<()> {
+    /// When they cannot be written, or what is there is not what was written.
+    pub fn close(mut self, verdict: &Verdict) -> Result<Written> {
         self.log.sync()?;
         if let Some(signing) = self.signing.take() {
             let _ = signing.join();
@@ -171,8 +208,11 @@ impl Evidence {
         self.files.extend(self.log.close()?);
         // Written last of all: with it, the evidence is whole.
         write_new(&self.dir.join(DIGESTS), format_digests(&self.files).as_bytes())?;
-        let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
-        synced.with_context(|| format!("cannot sync {}", self.dir.display()))
+        let synced = self.lock.sync_all();
+        synced.with_context(|| format!("cannot sync {}", self.dir.display()))?;
+        let written = Written { path: self.dir, lock: self.lock, files: self.files };
+        written.confirm()?;
+        Ok(written)
     }
 
     /// Adds a file.
@@ -186,12 +226,70 @@ impl Evidence {
     }
 }
 
+impl Written {
+    /// What the directory was called when it was made.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory itself, wherever its name leads by now.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.lock.as_raw_fd()))
+    }
+
+    /// Digests of everything in it, as it was written.
+    #[must_use]
+    pub fn files(&self) -> &Digests {
+        &self.files
+    }
+
+    /// Whoever owns the directory, or the one that it is in, can put something
+    /// else in its place: then there is no evidence, and no verdict.
+    fn confirm(&self) -> Result<()> {
+        let path = self.path.display();
+        let own = self.lock.metadata().context("cannot tell which directory holds the evidence")?;
+        let same = |named: fs::Metadata| (named.dev(), named.ino()) == (own.dev(), own.ino());
+        ensure!(
+            fs::metadata(&self.path).is_ok_and(same),
+            "the evidence directory {path} is not any more where it was made: it was moved, or \
+             another was put in its place"
+        );
+        let list = format_digests(&self.files);
+        let (name, digest) = (DIGESTS.to_owned(), pin::digest(list.as_bytes()));
+        for (name, digest) in self.files.iter().chain([(&name, &digest)]) {
+            let found = digest_of(&self.dir().join(name))?;
+            ensure!(
+                found.as_ref() == Some(digest),
+                "the evidence {path} is not what was written: {name} was changed or taken away"
+            );
+        }
+        Ok(())
+    }
+
+    /// Adds a file, also to the list.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        add(&self.dir(), name, bytes, &mut self.files)
+    }
+}
+
 /// The lock of an evidence directory; `None` where another holds it.
 ///
 /// # Errors
 /// When the directory cannot be opened or locked.
 pub fn lock(dir: &Path) -> io::Result<Option<File>> {
-    let file = File::open(dir)?;
+    locked(File::open(dir)?)
+}
+
+/// The file, locked; `None` where another holds it.
+///
+/// # Errors
+/// When it cannot be locked.
+pub fn locked(file: File) -> io::Result<Option<File>> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),
@@ -199,10 +297,39 @@ pub fn lock(dir: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn note(signer: &Signer, log: Log) -> Result<String> {
+/// A signed checkpoint over a log.
+///
+/// # Errors
+/// When it cannot be signed.
+pub fn note(signer: &Signer, log: Log) -> Result<String> {
     let checkpoint = Checkpoint::of(log);
     let signature = signer.sign(checkpoint.to_string().as_bytes())?;
     Ok(checkpoint.note(&signer.public().bytes(), &signature).to_string())
+}
+
+/// Adds a file to evidence that is whole, and to the list of digests; one of this
+/// name is replaced. Both are written before either is there.
+///
+/// # Errors
+/// When it cannot be written. The evidence then is as it was.
+pub fn add(dir: &Path, name: &str, bytes: &[u8], files: &mut Digests) -> Result<()> {
+    let mut with = files.clone();
+    let old = with.insert(name.to_owned(), pin::digest(bytes));
+    let (file, list) = (dir.join(name), dir.join(DIGESTS));
+    let written = || -> io::Result<()> {
+        let part = Part::of(&file, bytes)?;
+        let listed = Part::of(&list, format_digests(&with).as_bytes())?;
+        part.replace(&file)?;
+        listed.replace(&list).inspect_err(|_| {
+            if old.is_none() {
+                let _ = fs::remove_file(&file);
+            }
+        })?;
+        File::open(dir)?.sync_all()
+    };
+    written().with_context(|| format!("cannot write {}", file.display()))?;
+    *files = with;
+    Ok(())
 }
 
 /// Writes a file that readers find whole, as it was before or as it is now, with
@@ -212,30 +339,82 @@ fn note(signer: &Signer, log: Log) -> Result<String> {
 /// When it cannot be written.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = || -> io::Result<()> {
-        let part = part(path, bytes)?;
+        let part = Part::of(path, bytes)?;
         if let Ok(found) = fs::metadata(path) {
-            part.as_file().set_permissions(found.permissions())?;
+            part.file().set_permissions(found.permissions())?;
         }
-        part.persist(path)?;
+        part.replace(path)?;
         File::open(directory(path))?.sync_all()
     };
     written().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The same where no file is: whoever dies over it leaves all of it, or nothing
-/// by this name.
+/// The same where no file is: whoever dies over it leaves all of it, or nothing.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = part(path, bytes).and_then(|part| Ok(part.persist_noclobber(path)?));
-    written.map(drop).with_context(|| format!("cannot create {}", path.display()))
+    let written = Part::of(path, bytes).and_then(|part| part.link(path));
+    written.with_context(|| format!("cannot create {}", path.display()))
 }
 
-fn part(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    let mut part = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(directory(path))?;
-    part.write_all(bytes)?;
-    part.as_file().sync_all()?;
-    Ok(part)
+/// What becomes a file once it is whole. It has no name until then, so that
+/// nothing is left of it where its writer dies; some file systems cannot do that.
+enum Part {
+    Unnamed(File),
+    Named(NamedTempFile),
+}
+
+impl Part {
+    fn of(path: &Path, bytes: &[u8]) -> io::Result<Part> {
+        const MODE: u32 = 0o644;
+        let dir = directory(path);
+        let unnamed =
+            OpenOptions::new().write(true).mode(MODE).custom_flags(libc::O_TMPFILE).open(dir);
+        let part = match unnamed {
+            Ok(file) => Part::Unnamed(file),
+            Err(_) => Part::Named(
+                tempfile::Builder::new()
+                    .permissions(Permissions::from_mode(MODE))
+                    .tempfile_in(dir)?,
+            ),
+        };
+        let mut file = part.file();
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(part)
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Part::Unnamed(file) => file,
+            Part::Named(named) => named.as_file(),
+        }
+    }
+
+    /// Gives it a name that no file has.
+    fn link(self, path: &Path) -> io::Result<()> {
+        match self {
+            Part::Unnamed(file) => name(&file, path),
+            Part::Named(named) => Ok(named.persist_noclobber(path).map(drop)?),
+        }
+    }
+
+    fn replace(self, path: &Path) -> io::Result<()> {
+        match self {
+            Part::Unnamed(file) => {
+                // A link cannot take another's place, a name can.
+                let between = tempfile::Builder::new()
+                    .make_in(directory(path), |between| name(&file, between))?
+                    .into_temp_path();
+                Ok(between.persist(path)?)
+            }
+            Part::Named(named) => Ok(named.persist(path).map(drop)?),
+        }
+    }
+}
+
+/// Names a file that has no name (open(2), `O_TMPFILE`).
+fn name(file: &File, path: &Path) -> io::Result<()> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 fn directory(path: &Path) -> &Path {

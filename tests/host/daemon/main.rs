@@ -9,3 +9,4 @@ mod killed;
 mod left;
 mod manifests;
 mod scrape;
+mod signed;

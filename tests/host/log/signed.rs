@@ -147,6 +147,10 @@ fn one_record_is_proven_without_the_others() {
             assert!(!holds, "record {seq}, byte {at}");
         }
     }
+    // Called a log, it is none.
+    fs::create_dir(signed.path("as")).expect("a directory");
+    fs::copy(signed.path("proof"), signed.path("as/events.jsonl")).expect("copy");
+    assert_eq!(signed.json(&["verify", "as/events.jsonl", "--key", "public.pem"]).0, 1);
     let output = signed.log(&["prove", "ev", &records.to_string()]);
     assert_eq!(output.status.code(), Some(2));
 }
@@ -168,6 +172,13 @@ fn an_older_checkpoint_is_continued_or_not() {
         assert_eq!(output.status.code(), Some(0), "{said}");
         assert!(said.contains(&format!("begin with the {size} older ones")), "{said}");
     }
+    // Of another log, with the same records.
+    let mut other = note(9, &signed.path("ev")).checkpoint;
+    other.origin = "someone/else".to_owned();
+    fs::write(signed.path("older"), other.note(&[0; 32], &[0; 64]).to_string()).expect("write");
+    let output = signed.log(&["prove", "ev", "--since", "older"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is of another log: someone/else"));
     let mut forged = note(9, &signed.path("ev"));
     forged.checkpoint.root[0] ^= 1;
     let forged = forged.checkpoint.note(&[0; 32], &[0; 64]);

@@ -3,17 +3,21 @@
 use effectgate_core::policy::Policy;
 
 use super::{Checked, policy_file};
-use crate::diagnose::visible;
+use crate::diagnose::{shell_path, visible};
 
 /// A line for each thing to do; nothing where all is done.
 pub fn steps(checked: &[Checked<'_>]) -> String {
     let name = |file: &Checked<'_>| visible(&file.name);
     let failing = checked.iter().filter(|file| file.policy.is_none());
-    let failing: Vec<String> = failing.map(name).collect();
+    let (failing, words): (Vec<String>, Vec<String>) =
+        failing.map(|file| (name(file), shell_path(file.path))).unzip();
     let mut text = String::new();
     if !failing.is_empty() {
-        text +=
-            &format!("next: mend {0}, then run `effectgate check {0}` again\n", failing.join(" "));
+        text += &format!(
+            "next: mend {}, then run `effectgate check {}` again\n",
+            failing.join(" "),
+            words.join(" ")
+        );
     }
     for file in checked {
         let pin = file.policy.as_ref().and_then(|policy| pin(file, policy));
@@ -23,19 +27,19 @@ pub fn steps(checked: &[Checked<'_>]) -> String {
 }
 
 fn pin(file: &Checked<'_>, policy: &Policy) -> Option<String> {
-    let name = visible(&file.name);
+    let (name, word) = (visible(&file.name), shell_path(file.path));
     let pin = policy_file::pin_path(file.path);
     if !pin.exists() {
         return Some(format!(
-            "have {name} reviewed, then write its digest down: `effectgate pin {name}`"
+            "have {name} reviewed, then write its digest down: `effectgate pin {word}`"
         ));
     }
     match policy_file::read_pin(&pin) {
         Ok(digest) if digest == policy.sha256 => None,
         Ok(_) => Some(format!(
-            "{name} is not what was pinned: have what `effectgate diff OLD {name}` says \
-             reviewed, then pin it again: `effectgate pin {name}`"
+            "{name} is not what was pinned: have what `effectgate diff OLD {word}` says \
+             reviewed, then pin it again: `effectgate pin {word}`"
         )),
-        Err(_) => Some(format!("{name}.sha256 is no pin: write it again, `effectgate pin {name}`")),
+        Err(_) => Some(format!("{name}.sha256 is no pin: write it again, `effectgate pin {word}`")),
     }
 }

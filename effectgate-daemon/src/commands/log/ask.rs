@@ -1,6 +1,6 @@
 //! The question on the command line, as a filter.
 
-use std::path::{Path, absolute};
+use std::path::{Component, Path, PathBuf, absolute};
 
 use anyhow::{Result, anyhow, bail};
 use effectgate_core::{
@@ -34,7 +34,7 @@ pub fn conditions(which: &Which) -> Result<Conditions> {
         actions: actions(&which.action)?,
         decisions: words(&which.decision, "decision", Decision::ALL, Decision::name)?,
         within,
-        paths: which.path.iter().map(|path| subtree(path)).collect::<Result<_>>()?,
+        paths: subtrees(&which.path)?,
         hosts: which.host.iter().map(|host| hosts(host)).collect::<Result<_>>()?,
         programs: which.program.iter().map(|program| Program::new(bytes(program))).collect(),
         pids: which.pid.clone(),
@@ -45,13 +45,32 @@ pub fn conditions(which: &Which) -> Result<Conditions> {
     })
 }
 
-/// A path as it is in records, from where the command was started.
+/// Paths as they are in records, from where the command was started; and where
+/// they lead to here, since records name no links.
 ///
 /// # Errors
-/// When it is empty.
-pub fn subtree(path: &Path) -> Result<Subtree> {
+/// When one is empty.
+pub fn subtrees(paths: &[PathBuf]) -> Result<Vec<Subtree>> {
+    let mut all = Vec::new();
+    for path in paths {
+        all.push(subtree(path)?);
+        let real = path.canonicalize().ok().map(|real| Subtree::new(bytes(&real)));
+        all.extend(real.filter(|real| !all.contains(real)));
+    }
+    Ok(all)
+}
+
+fn subtree(path: &Path) -> Result<Subtree> {
     let path = absolute(path).map_err(|error| anyhow!("the path {}: {error}", path.display()))?;
-    Ok(Subtree::new(bytes(&path)))
+    // Records have no `..`; nor is what it would lead to here what it was there.
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            part => whole.push(part),
+        }
+    }
+    Ok(Subtree::new(bytes(&whole)))
 }
 
 fn bytes(path: &Path) -> &[u8] {

@@ -57,6 +57,11 @@ fn inclusion(dir: &Path, note: Note, seq: u64, format: Format) -> Outcomes {
 
 fn consistency(dir: &Path, new: &Note, older: &Path, format: Format) -> Outcomes {
     let old = note(older).code(exit::USAGE)?;
+    let (own, its) = (&new.checkpoint.origin, &old.checkpoint.origin);
+    if own != its {
+        let error = anyhow!("{} is of another log: {its}, not {own}", older.display());
+        return Err(error).code(exit::DOES_NOT_HOLD);
+    }
     let ((old, old_root), (size, root)) = (tree(&old), tree(new));
     let ranges = merkle::consistency(old, size).with_context(|| {
         format!("the older checkpoint is over {old} records, the log's own over {size}")

@@ -1,6 +1,7 @@
 //! The logs that are asked, one after the other, each as far as it is good.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -12,11 +13,7 @@ use effectgate_core::{
 };
 
 use super::ask::shown;
-use crate::{
-    commands::tell,
-    exit,
-    log::{self, Log},
-};
+use crate::{bundle::log_at, commands::tell, exit, log};
 
 /// What becomes of the reading after a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +29,12 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Sources {
     logs: Vec<PathBuf>,
+    /// Where they really are: none is read twice.
+    known: HashSet<PathBuf>,
+    /// Names that led to one that was known.
+    again: usize,
+    /// Links to directories and packed logs.
+    links: Vec<PathBuf>,
     /// Everything could be read to its end.
     whole: bool,
 }
@@ -43,7 +46,13 @@ impl Sources {
     /// # Errors
     /// When one is not there, or there is no log in it.
     pub fn find(named: &[PathBuf]) -> Result<Sources> {
-        let mut sources = Sources { logs: Vec::new(), whole: true };
+        let mut sources = Sources {
+            logs: Vec::new(),
+            known: HashSet::new(),
+            again: 0,
+            links: Vec::new(),
+            whole: true,
+        };
         for path in named {
             let before = sources.logs.len();
             let meta = fs::metadata(path);
@@ -51,9 +60,9 @@ impl Sources {
             if meta.is_dir() {
                 sources.below(path);
             } else {
-                sources.logs.push(path.clone());
+                sources.add(path.clone());
             }
-            if sources.logs.len() == before && sources.whole {
+            if sources.logs.len() == before && sources.whole && sources.again == 0 {
                 return Err(anyhow!(
                     "{} holds no log: there is no {} in it, nor in a directory below",
                     shown(path),
@@ -61,9 +70,9 @@ impl Sources {
                 ));
             }
         }
+        sources.tell_links(named);
         if sources.logs.len() > 1 {
             sources.logs.sort_by_cached_key(|path| (begins(path), path.clone()));
-            sources.logs.dedup();
         }
         Ok(sources)
     }
@@ -98,7 +107,7 @@ impl Sources {
         filter: &Filter,
         on: &mut dyn FnMut(&Frame<'_>, &[u8]) -> Step,
     ) -> Step {
-        let log = match Log::open(path) {
+        let log = match log_at(path) {
             Ok(log) => log,
             Err(error) => {
                 self.wrong(&format!("{error:#}"));
@@ -153,7 +162,38 @@ impl Sources {
         tell(what);
     }
 
-    /// Looks for logs in a directory. Links are not followed.
+    /// What a link leads to that is not below what was named is not passed over
+    /// in silence.
+    fn tell_links(&mut self, named: &[PathBuf]) {
+        let named: Vec<PathBuf> = named.iter().flat_map(|path| path.canonicalize()).collect();
+        for link in std::mem::take(&mut self.links) {
+            let below = |target: PathBuf| named.iter().any(|named| target.starts_with(named));
+            if !link.canonicalize().is_ok_and(below) {
+                let link = shown(&link);
+                self.wrong(&format!(
+                    "{link} leads elsewhere and was not followed: name it as well"
+                ));
+            }
+        }
+    }
+
+    /// A log, unless it is one of those already: its `events.jsonl` means all of
+    /// it.
+    fn add(&mut self, path: PathBuf) {
+        let place = match path.parent() {
+            Some(dir) if path.file_name().is_some_and(|name| name == EVENTS) => {
+                if dir.as_os_str().is_empty() { Path::new(".") } else { dir }
+            }
+            _ => &path,
+        };
+        if self.known.insert(place.canonicalize().unwrap_or_else(|_| place.to_owned())) {
+            self.logs.push(path);
+        } else {
+            self.again += 1;
+        }
+    }
+
+    /// Looks for logs in a directory, packed ones as well. Links are not followed.
     fn below(&mut self, root: &Path) {
         let mut dirs = vec![root.to_owned()];
         while let Some(dir) = dirs.pop() {
@@ -167,13 +207,27 @@ impl Sources {
             };
             let names = entries.iter().map(fs::DirEntry::file_name);
             if names.into_iter().any(|name| name.to_str().is_some_and(log::is_segment)) {
-                self.logs.push(dir);
+                self.add(dir);
                 continue;
             }
-            let is_dir = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-            dirs.extend(entries.iter().filter(|entry| is_dir(entry)).map(fs::DirEntry::path));
+            for entry in entries {
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => dirs.push(path),
+                    Ok(kind) if kind.is_file() && is_packed(&path) => self.add(path),
+                    Ok(kind) if kind.is_symlink() && (path.is_dir() || is_packed(&path)) => {
+                        self.links.push(path);
+                    }
+                    _ => {}
+                }
+            }
         }
     }
+}
+
+/// By its name, as `bundle --output` suggests it.
+fn is_packed(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b".tar.zst")
 }
 
 /// The record of a line, when the filter means it.
@@ -196,7 +250,7 @@ fn begins(path: &Path) -> Option<Vec<u8>> {
     if !kind.is_dir() && !kind.is_file() {
         return None;
     }
-    let mut scan = Scan::new(Log::open(path).ok()?);
+    let mut scan = Scan::new(log_at(path).ok()?);
     let (frame, _) = scan.step().ok()?;
     Some(frame.ts.to_vec())
 }

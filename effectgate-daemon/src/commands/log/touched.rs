@@ -16,10 +16,11 @@ use crate::{
 
 pub fn who_touched(args: &LogWhoTouched, format: Format) -> Outcomes {
     let mut conditions = ask::conditions(&args.which).code(exit::USAGE)?;
-    let subtree = ask::subtree(&args.touched).code(exit::USAGE)?;
+    let touched = std::slice::from_ref(&args.touched);
+    let touched = ask::subtrees(touched).code(exit::USAGE)?;
     // Of several paths one is enough: those of --path are held against what
     // the bytes of the touched one leave.
-    let also = std::mem::replace(&mut conditions.paths, vec![subtree]);
+    let also = std::mem::replace(&mut conditions.paths, touched);
     let filter = Filter::new(conditions);
     let mut sources = Sources::find(&args.logs.logs).code(exit::USAGE)?;
     let mut touched = Touched::default();

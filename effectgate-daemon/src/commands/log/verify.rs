@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, io::BufRead as _, path::Path};
 
 use anyhow::{Result, anyhow};
-use effectgate_core::{pin, proof::HEADER};
+use effectgate_core::{bundle::EVENTS, pin, proof::HEADER};
 
 use super::proof;
 use crate::{
@@ -42,7 +42,8 @@ enum Kind {
 /// By how it begins; what is none of the others is meant to be a log. Nothing
 /// is taken of it: a pipe is read only once.
 fn kind(path: &Path, log: &mut Log) -> Kind {
-    if path.is_dir() {
+    // By its name, whatever is in it.
+    if path.is_dir() || path.file_name().is_some_and(|name| name == EVENTS) {
         return Kind::Log;
     }
     let begin = log.fill_buf().unwrap_or_default();

@@ -79,7 +79,7 @@ fn a_segment_that_is_not_there_any_more_is_no_flaw_either() {
 
 #[test]
 fn a_segment_that_is_compressed_meanwhile_is_read_all_the_same() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let file = |name: &str| dir.path().join(name);
     fs::write(file("events-000001.jsonl"), "one\n").unwrap();
     fs::write(file(EVENTS), "two\n").unwrap();
@@ -91,7 +91,7 @@ fn a_segment_that_is_compressed_meanwhile_is_read_all_the_same() {
 
 #[test]
 fn a_segment_that_is_closed_meanwhile_is_read_all_the_same() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let file = |name: &str| dir.path().join(name);
     fs::write(file("events-000000.jsonl"), "one\n").unwrap();
     fs::write(file(EVENTS), "two\n").unwrap();

@@ -71,15 +71,41 @@ fn what_is_too_old_goes_then_the_oldest_of_what_is_too_much() {
 
 #[test]
 fn what_is_being_written_to_stays_and_so_does_what_just_ended() {
-    let (dir, now) = state(&[("open", 40, 10), ("fresh", 0, 10), ("future", 0, 10)]);
+    let (dir, now) = state(&[("open", 40, 10), ("fresh", 0, 10)]);
     let _lock = lock(&dir.path().join("jobs/open")).expect("a lock").expect("it is free");
-    let later = now + Duration::from_secs(DAY);
-    let future = dir.path().join("jobs/future");
-    File::open(&future).and_then(|file| file.set_modified(later)).expect("its time");
     retention(dir.path(), Some(1), Some(1))
         .sweep(now, &mut |_| panic!("nothing goes"))
         .expect("done");
-    assert_eq!(left(dir.path()), ["fresh", "future", "open"]);
+    assert_eq!(left(dir.path()), ["fresh", "open"]);
+}
+
+/// By a clock that was wrong it ended tomorrow: it is not old, and not for ever.
+#[test]
+fn what_ended_in_the_future_goes_last() {
+    let (dir, now) = state(&[("old", 2, 10), ("future", 0, 10)]);
+    let later = now + Duration::from_secs(DAY);
+    let future = dir.path().join("jobs/future");
+    File::open(&future).and_then(|file| file.set_modified(later)).expect("its time");
+    retention(dir.path(), Some(1), Some(10)).sweep(now, &mut |_| {}).expect("done");
+    assert_eq!(left(dir.path()), ["future"]);
+    retention(dir.path(), Some(1), Some(1)).sweep(now, &mut |_| {}).expect("done");
+    assert!(left(dir.path()).is_empty());
+}
+
+/// One that cannot go, or cannot be read, holds up no other.
+#[test]
+fn what_cannot_go_stays_alone() {
+    let (dir, now) = state(&[("a", 40, 10), ("b", 39, 10), ("c", 38, 10)]);
+    // Whatever stands in its way cannot be taken over.
+    let way = dir.path().join("jobs/.dropped-a");
+    fs::write(&way, "").expect("write");
+    fs::create_dir(dir.path().join("jobs/b/verdict.json")).expect("make");
+    let then = now - Duration::from_secs(39 * DAY);
+    File::open(dir.path().join("jobs/b")).and_then(|file| file.set_modified(then)).expect("time");
+    let made = File::open(dir.path().join("jobs/b/verdict.json")).expect("it is there");
+    made.set_modified(then).expect("its time");
+    retention(dir.path(), Some(30), None).sweep(now, &mut |_| {}).expect("done");
+    assert_eq!(left(dir.path()), [".dropped-a", "a"]);
 }
 
 #[test]
