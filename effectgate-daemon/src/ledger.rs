@@ -18,7 +18,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{commands::policy::bounded, sinks::evidence::replace};
+use crate::{commands::policy::bounded, whole::replace};
 
 /// How long is waited for whoever writes it.
 const PATIENCE: Duration = Duration::from_secs(10);

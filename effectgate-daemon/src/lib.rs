@@ -17,3 +17,4 @@ pub mod run;
 pub mod serve;
 pub mod sign;
 pub mod sinks;
+mod whole;

@@ -1,13 +1,11 @@
 //! A runner's results, from JSON or from JUnit XML.
 
-use std::{collections::BTreeMap, path::Path};
+mod junit;
 
-use anyhow::{Context, Result, bail, ensure};
-use effectgate_core::properties::{Properties, PropertyResult};
-use quick_xml::{
-    Reader, XmlVersion,
-    events::{BytesStart, Event},
-};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use effectgate_core::properties::Properties;
 
 use crate::commands::policy::bounded;
 
@@ -21,164 +19,17 @@ pub fn read(path: &Path, runner: Option<&str>) -> Result<Properties> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if bytes.trim_ascii_start().starts_with(b"<") {
         let runner = runner.context("JUnit XML names no runner: write --runner NAME");
-        return junit(bytes, runner.with_context(what)?).with_context(what);
+        return junit::read(bytes, runner.with_context(what)?).with_context(what);
     }
     ensure!(runner.is_none(), "{}: JSON names the runner itself, leave --runner out", what());
     Properties::parse(bytes).with_context(what)
 }
 
-/// One property a test case, `CLASSNAME/NAME`. A skipped one says nothing. What
-/// a suite says of itself must be what its cases say.
-fn junit(bytes: &[u8], runner: &str) -> Result<Properties> {
-    let text = std::str::from_utf8(bytes).context("it is no text in UTF-8")?;
-    let mut reader = Reader::from_str(text);
-    let mut document = JUnit::default();
-    loop {
-        match reader.read_event().context("it is no XML")? {
-            Event::Start(tag) => document.begin(&tag)?,
-            Event::Empty(tag) => {
-                document.begin(&tag)?;
-                document.end()?;
-            }
-            Event::End(_) => document.end()?,
-            Event::DocType(_) => bail!("it declares a document type, which JUnit XML has not"),
-            Event::Eof => break,
-            _ => {}
-        }
-    }
-    ensure!(document.open.is_empty(), "it is no XML: it ends inside an element");
-    ensure!(!document.results.is_empty(), "no test case in it says anything");
-    Ok(Properties::new(runner.to_owned(), document.results)?)
-}
-
-/// A document that is being read.
-#[derive(Default)]
-struct JUnit {
-    open: Vec<Element>,
-    has_root: bool,
-    results: BTreeMap<String, PropertyResult>,
-}
-
-/// An element whose end was not read yet.
-enum Element {
-    /// It counts so many failures and errors, and so many of its cases show one.
-    Suite {
-        name: String,
-        said: u64,
-        shown: u64,
-    },
-    Case {
-        property: String,
-        result: PropertyResult,
-    },
-    Other,
-}
-
-impl JUnit {
-    fn begin(&mut self, tag: &BytesStart<'_>) -> Result<()> {
-        let kind = tag.local_name();
-        let kind = kind.as_ref();
-        if self.open.is_empty() {
-            let kind = String::from_utf8_lossy(kind);
-            ensure!(!self.has_root, "it is no XML: {kind:?} stands behind its root");
-            ensure!(
-                matches!(&*kind, "testsuites" | "testsuite"),
-                "it is no JUnit XML: its root is {kind:?}"
-            );
-            self.has_root = true;
-        }
-        let element = match (kind, self.open.last_mut()) {
-            (b"testsuites" | b"testsuite", _) => {
-                let [name, failures, errors] = attributes(tag, ["name", "failures", "errors"])?;
-                let name = name.unwrap_or_default();
-                let count = |said: Option<String>| -> Result<u64> {
-                    let said = said.unwrap_or_else(|| "0".to_owned());
-                    said.trim().parse().with_context(|| format!("{said:?} is no count"))
-                };
-                let said = count(failures)?.saturating_add(count(errors)?);
-                Element::Suite { name, said, shown: 0 }
-            }
-            (b"testcase", _) => {
-                let [name, class] = attributes(tag, ["name", "classname"])?;
-                let name = name.context("a test case has no name")?;
-                let property = match class.filter(|class| !class.is_empty()) {
-                    Some(class) => format!("{class}/{name}"),
-                    None => name,
-                };
-                Element::Case { property, result: PropertyResult::Pass }
-            }
-            (b"failure" | b"error", Some(Element::Case { result, .. })) => {
-                *result = PropertyResult::Fail;
-                Element::Other
-            }
-            // No property would hold it.
-            (b"failure" | b"error", Some(Element::Suite { name, .. })) => {
-                bail!("the suite {name:?} failed outside its test cases")
-            }
-            (b"skipped", Some(Element::Case { result: result @ PropertyResult::Pass, .. })) => {
-                *result = PropertyResult::Absent;
-                Element::Other
-            }
-            _ => Element::Other,
-        };
-        self.open.push(element);
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<()> {
-        let failed = match self.open.pop() {
-            Some(Element::Suite { name, said, shown }) => {
-                ensure!(
-                    said <= shown,
-                    "the suite {name:?} counts {said} failures and errors, and its test cases \
-                     show {shown}"
-                );
-                shown
-            }
-            Some(Element::Case { property, result }) => {
-                if result != PropertyResult::Absent {
-                    // Parametrised cases share a name in some runners; one that fails fails.
-                    let known = self.results.entry(property).or_insert(result);
-                    *known = (*known).max(result);
-                }
-                u64::from(result == PropertyResult::Fail)
-            }
-            Some(Element::Other) | None => 0,
-        };
-        let suite = self.open.iter_mut().rev().find_map(|element| match element {
-            Element::Suite { shown, .. } => Some(shown),
-            Element::Case { .. } | Element::Other => None,
-        });
-        if let Some(shown) = suite.filter(|_| failed > 0) {
-            *shown += failed;
-        }
-        Ok(())
-    }
-}
-
-/// The values of these attributes.
-fn attributes<const N: usize>(
-    tag: &BytesStart<'_>,
-    names: [&str; N],
-) -> Result<[Option<String>; N]> {
-    let mut values = [const { None }; N];
-    // Not held against each other: of very many that takes very long.
-    for attribute in tag.attributes().with_checks(false) {
-        let attribute = attribute.context("it is no XML")?;
-        let Some(at) = names.iter().position(|name| attribute.key.as_ref() == name.as_bytes())
-        else {
-            continue;
-        };
-        let value = attribute.normalized_value(XmlVersion::Implicit1_0).context("it is no XML")?;
-        let twice = values[at].replace(value.into_owned()).is_some();
-        ensure!(!twice, "it is no XML: {:?} stands twice in an element", names[at]);
-    }
-    Ok(values)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{collections::BTreeMap, fs};
+
+    use effectgate_core::properties::PropertyResult;
 
     use super::*;
 

@@ -17,7 +17,8 @@ use super::{Bundle, add_page};
 use crate::{
     diagnose::shell_path,
     sign::Signer,
-    sinks::evidence::{self, Written, replace},
+    sinks::evidence::{self, Written},
+    whole::replace,
 };
 
 /// The statement about a bundle, from its files.

@@ -2,12 +2,9 @@
 //! and their digests.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
-    io::{self, Write},
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt},
-    },
+    fs::{self, File},
+    io,
+    os::{fd::AsRawFd as _, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     thread::{self, JoinHandle},
@@ -23,14 +20,14 @@ use effectgate_core::{
     verdict::Log,
 };
 use rustix::{
-    fs::{AtFlags, CWD, FlockOperation, flock, linkat},
+    fs::{FlockOperation, flock},
     io::Errno,
 };
-use tempfile::NamedTempFile;
 
 use crate::{
     log::{Writer, digest_of},
     sign::Signer,
+    whole::{self, Part},
 };
 
 /// How long a running job's records may be without a checkpoint that covers
@@ -164,7 +161,8 @@ impl Evidence {
         self.signed = Instant::now();
         let (signer, path) = (Arc::clone(signer), self.dir.join(CHECKPOINT));
         let work = move || {
-            let written = note(&signer, log).and_then(|note| replace(&path, note.as_bytes()));
+            let written =
+                note(&signer, log).and_then(|note| whole::replace(&path, note.as_bytes()));
             if let Err(error) = written {
                 // The next one stands for this one as well, and the last must be.
                 tracing::warn!("no checkpoint of a running job: {error:#}");
@@ -191,7 +189,7 @@ impl Evidence {
             let path = self.dir.join(CHECKPOINT);
             match note(signer, verdict.log.clone()) {
                 Ok(note) => {
-                    replace(&path, note.as_bytes())?;
+                    whole::replace(&path, note.as_bytes())?;
                     self.files.insert(CHECKPOINT.to_owned(), pin::digest(note.as_bytes()));
                 }
                 // The verdict counts more; one of a running job stands for
@@ -207,7 +205,7 @@ impl Evidence {
         self.put(VERDICT, &json)?;
         self.files.extend(self.log.close()?);
         // Written last of all: with it, the evidence is whole.
-        write_new(&self.dir.join(DIGESTS), format_digests(&self.files).as_bytes())?;
+        whole::create(&self.dir.join(DIGESTS), format_digests(&self.files).as_bytes())?;
         let synced = self.lock.sync_all();
         synced.with_context(|| format!("cannot sync {}", self.dir.display()))?;
         let written = Written { path: self.dir, lock: self.lock, files: self.files };
@@ -220,7 +218,7 @@ impl Evidence {
     /// # Errors
     /// When it is there already or cannot be written.
     pub fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        write_new(&self.dir.join(name), bytes)?;
+        whole::create(&self.dir.join(name), bytes)?;
         self.files.insert(name.to_owned(), pin::digest(bytes));
         Ok(())
     }
@@ -330,94 +328,4 @@ pub fn add(dir: &Path, name: &str, bytes: &[u8], files: &mut Digests) -> Result<
     written().with_context(|| format!("cannot write {}", file.display()))?;
     *files = with;
     Ok(())
-}
-
-/// Writes a file that readers find whole, as it was before or as it is now, with
-/// the mode that it had.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = || -> io::Result<()> {
-        let part = Part::of(path, bytes)?;
-        if let Ok(found) = fs::metadata(path) {
-            part.file().set_permissions(found.permissions())?;
-        }
-        part.replace(path)?;
-        File::open(directory(path))?.sync_all()
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The same where no file is: whoever dies over it leaves all of it, or nothing.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = Part::of(path, bytes).and_then(|part| part.link(path));
-    written.with_context(|| format!("cannot create {}", path.display()))
-}
-
-/// What becomes a file once it is whole. It has no name until then, so that
-/// nothing is left of it where its writer dies; some file systems cannot do that.
-enum Part {
-    Unnamed(File),
-    Named(NamedTempFile),
-}
-
-impl Part {
-    fn of(path: &Path, bytes: &[u8]) -> io::Result<Part> {
-        const MODE: u32 = 0o644;
-        let dir = directory(path);
-        let unnamed =
-            OpenOptions::new().write(true).mode(MODE).custom_flags(libc::O_TMPFILE).open(dir);
-        let part = match unnamed {
-            Ok(file) => Part::Unnamed(file),
-            Err(_) => Part::Named(
-                tempfile::Builder::new()
-                    .permissions(Permissions::from_mode(MODE))
-                    .tempfile_in(dir)?,
-            ),
-        };
-        let mut file = part.file();
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        Ok(part)
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Part::Unnamed(file) => file,
-            Part::Named(named) => named.as_file(),
-        }
-    }
-
-    /// Gives it a name that no file has.
-    fn link(self, path: &Path) -> io::Result<()> {
-        match self {
-            Part::Unnamed(file) => name(&file, path),
-            Part::Named(named) => Ok(named.persist_noclobber(path).map(drop)?),
-        }
-    }
-
-    fn replace(self, path: &Path) -> io::Result<()> {
-        match self {
-            Part::Unnamed(file) => {
-                // A link cannot take another's place, a name can.
-                let between = tempfile::Builder::new()
-                    .make_in(directory(path), |between| name(&file, between))?
-                    .into_temp_path();
-                Ok(between.persist(path)?)
-            }
-            Part::Named(named) => Ok(named.persist(path).map(drop)?),
-        }
-    }
-}
-
-/// Names a file that has no name (open(2), `O_TMPFILE`).
-fn name(file: &File, path: &Path) -> io::Result<()> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-fn directory(path: &Path) -> &Path {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
 }
