@@ -160,3 +160,47 @@ fn attributes<const N: usize>(
     }
     Ok(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What stands in a document, balanced.
+    fn element() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(vec![
+            "<failure/>",
+            "<error>e</error>",
+            "<skipped/>",
+            "x",
+            "<testcase name='b'/>",
+            "<!-- <failure/> -->",
+            "<![CDATA[<failure/>]]>",
+        ]);
+        leaf.prop_map(str::to_owned).prop_recursive(4, 24, 4, |inner| {
+            let tag = prop::sample::select(vec!["testsuite", "testcase", "system-out"]);
+            (tag, prop::collection::vec(inner, 0..4))
+                .prop_map(|(tag, inside)| format!("<{tag} name='a'>{}</{tag}>", inside.concat()))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_failure_is_never_passed_over(inside in prop::collection::vec(element(), 0..4)) {
+            let text = format!("<testsuites>{}</testsuites>", inside.concat());
+            let Ok(read) = read(text.as_bytes(), "r") else { return Ok(()) };
+            let fails = read.results.values().any(|result| *result == PropertyResult::Fail);
+            // In a comment or in text it is none, and a test's output says nothing.
+            let said = text.replace("<!-- <failure/> -->", "").replace("<![CDATA[<failure/>]]>", "");
+            let told = said.contains("<failure/>") || said.contains("<error>");
+            prop_assert!(!fails || told, "{text}");
+            prop_assert!(!told || fails || said.contains("<system-out"), "{text}");
+        }
+
+        #[test]
+        fn any_bytes(bytes: Vec<u8>) {
+            let _ = read(&bytes, "r");
+        }
+    }
+}

@@ -114,7 +114,12 @@ fn case(report: &Report, class: Class) -> Case {
     let coverage = verdict.coverage.each().find(|(known, _)| *known == class);
     let result = if !violations.is_empty() {
         let count = words::counted(violations.len() as u64, "violation");
-        let message = format!("{count} of the policy");
+        let message = match verdict.violations_unlisted {
+            0 => format!("{count} of the policy"),
+            more => {
+                format!("at least {count} of the policy; {more} more of any class are not listed")
+            }
+        };
         Ending::Failure { message, text: told(report, &violations) }
     } else if coverage.is_some_and(|(_, coverage)| coverage == Coverage::None) {
         Ending::Skipped { message: "effects of this class are not watched" }
