@@ -27,20 +27,8 @@ pub const DIGESTS: &str = "MANIFEST.sha256";
 pub const NEEDED: [&str; 4] = [POLICY, EVENTS, VERDICT, DIGESTS];
 
 /// What a bundle may hold beside its log's closed segments.
-const KNOWN: [&str; 12] = [
-    POLICY,
-    PIN,
-    NOTE,
-    EVENTS,
-    CHECKPOINT,
-    VERDICT,
-    HOST,
-    PAGE,
-    "report.md",
-    PROPERTIES,
-    STATEMENT,
-    DIGESTS,
-];
+const KNOWN: [&str; 11] =
+    [POLICY, PIN, NOTE, EVENTS, CHECKPOINT, VERDICT, HOST, PAGE, PROPERTIES, STATEMENT, DIGESTS];
 
 /// The signature is over the list of digests, and cannot stand in it.
 const UNLISTED: [&str; 2] = [STATEMENT, DIGESTS];

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::freeze::{Freeze, Run, State, Subject, folded};
+use crate::freeze::{Freeze, Run, State, Subject, same_runner};
 use crate::input::Exit;
-use crate::manifest::look_alike;
 use crate::properties::{COMMAND, Properties, PropertyResult};
 use crate::verdict::Outcome;
 
@@ -83,7 +82,7 @@ impl Side {
 
 /// What a command can say by its exit code. Above it are those with which a
 /// shell says that it could not be run, or that a signal ended it.
-const SAID: i32 = 125;
+const LAST_OWN_CODE: i32 = 125;
 
 /// The results of a run: its properties, and its command's exit code where no
 /// property tells why it is what it is. That a signal ended it, none tells.
@@ -95,7 +94,7 @@ pub fn results(
     let told = results.values().any(|result| *result == PropertyResult::Fail);
     let failed = match exit {
         None | Some(Exit::Code(0)) => false,
-        Some(Exit::Code(1..=SAID)) => !told,
+        Some(Exit::Code(1..=LAST_OWN_CODE)) => !told,
         Some(Exit::Code(_) | Exit::Signal(_)) => true,
     };
     if failed {
@@ -157,8 +156,7 @@ impl Decision {
             );
             self.say(Answer::Fail, message);
         }
-        let (one, other) = (folded(&left.runner), folded(&right.runner));
-        if one == other || look_alike(&one, &other) {
+        if same_runner(&left.runner, &right.runner) {
             let message = format!(
                 "both runs are of runner {:?}: to run again is no second opinion",
                 left.runner

@@ -136,8 +136,7 @@ impl Freeze {
 
     fn check_runs(&self, at: &mut impl FnMut(Column) -> Pos, faults: &mut Faults) {
         const RULE: &str = "ledger-runs";
-        let (one, other) = (folded(&self.first.runner), folded(&self.second.runner));
-        if one == other || look_alike(&one, &other) {
+        if same_runner(&self.first.runner, &self.second.runner) {
             let message = "both runs are one runner's: to run again is no second opinion";
             let help = "freeze only what two runners disagree on";
             faults.add(at(Column::SecondRunner), RULE, message, help);
@@ -199,6 +198,11 @@ pub fn insert(rows: &mut Vec<Freeze>, row: Freeze, today: &str) -> Result<(), Bo
     Ok(())
 }
 
+/// Whether two names are one runner's, as far as spelling tells.
+pub(crate) fn same_runner(one: &str, other: &str) -> bool {
+    look_alike(one, other) || look_alike(&folded(one), &folded(other))
+}
+
 /// What of a property's name an envelope covers: such a thing is a violation or
 /// none, and no two runners can disagree on it.
 fn covered(property: &str) -> Option<&'static str> {
@@ -238,7 +242,7 @@ fn covered(property: &str) -> Option<&'static str> {
 
 /// A name as a reader takes it: in lower case, without what is not seen (Unicode's
 /// default ignorable code points), and with full-width letters as plain ones.
-pub(crate) fn folded(name: &str) -> String {
+fn folded(name: &str) -> String {
     let seen = name.chars().filter(|c| {
         !matches!(
             u32::from(*c),

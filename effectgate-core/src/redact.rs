@@ -152,7 +152,7 @@ mod tests {
     /// Words by which a secret is given, and that secret.
     fn given() -> impl Strategy<Value = (Vec<String>, String)> {
         let secret = "[A-Za-z0-9_]{24,40}";
-        (secret, "[a-z]{1,8}", 0..52usize).prop_map(|(s, user, kind)| {
+        (secret, "[a-z]{1,8}", 0..53usize).prop_map(|(s, user, kind)| {
             let all = match kind {
                 0 => vec!["-u".into(), format!("{user}:{s}")],
                 1 => vec!["-sku".into(), format!("{user}:{s}")],
@@ -194,8 +194,8 @@ mod tests {
                 37 => vec![format!("<a><password>{s}</password></a>")],
                 38 => vec![format!("http://h/?next=%2Fx%3Ftoken%3D{s}")],
                 39 => vec!["openssl".into(), "enc".into(), "-k".into(), s.clone()],
-                40 => vec!["htpasswd".into(), "-nb".into(), user, s.clone()],
-                41 => vec![format!("htpasswd -bc {user} {user} {s}")],
+                40 => vec!["openssl".into(), "enc".into(), "-K".into(), s.clone()],
+                41 => vec!["curl".into(), "--oauth2-bearer".into(), s.clone()],
                 42 => vec!["smbclient".into(), "-U".into(), format!("{user}%{s}")],
                 43 => vec!["cargo".into(), "login".into(), s.clone()],
                 44 => vec![format!("sqlplus {user}/{s}@db")],
@@ -205,6 +205,7 @@ mod tests {
                 48 => vec![format!("<Password value=\"{s}\"/>")],
                 49 => vec![format!("https://{s}:x-oauth-basic@h/")],
                 50 => vec!["kubectl".into(), format!("--from-literal={user}={s}")],
+                51 => vec!["oc".into(), "--from-literal".into(), format!("{user}={s}")],
                 _ => vec![format!("note bearer {s}0")],
             };
             (all, s)
@@ -238,7 +239,10 @@ mod tests {
             "cargo test --test key -- --nocapture",
             "openssl x509 -in a.pem -noout -keyform PEM",
             "smbclient //h/share -c ls",
-            "net ads info",
+            "sqlplus scott@host/service",
+            "lftp -e mirror",
+            "grep -rn mkpasswd a b",
+            "make auth=ldap --with-auth=pam",
             "kubectl get secret x -o yaml",
             "cargo login",
         ] {

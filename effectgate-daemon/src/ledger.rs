@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use effectgate_core::{
     freeze::{self, Freeze},
     policy::Fault,
 };
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
 
-use crate::{commands::policy::bounded, whole::replace};
+use crate::{
+    commands::policy::bounded,
+    lock::try_lock,
+    whole::{directory, replace},
+};
 
 /// How long is waited for whoever writes it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,12 +52,10 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     // Behind a link it is the file that is replaced, not the link.
     let behind = path.is_symlink().then(|| path.canonicalize()).transpose().with_context(what)?;
     let path = behind.as_deref().unwrap_or(path);
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
     // The directory is locked, as the file itself is replaced; released when
     // it is closed.
-    let lock = File::open(parent).with_context(what)?;
-    locked(&lock).with_context(what)?;
+    let lock = File::open(directory(path)).with_context(what)?;
+    await_lock(&lock).with_context(what)?;
     let rows = if path.exists() { read(path)? } else { Ok(Vec::new()) };
     let mut rows = match rows {
         Ok(rows) => rows,
@@ -66,21 +64,19 @@ pub fn add(path: &Path, row: Freeze, today: &str) -> Result<std::result::Result<
     if let Err(twin) = freeze::insert(&mut rows, row, today) {
         return Ok(Err(Refused::Twin(twin)));
     }
-    replace(path, freeze::format(&rows).as_bytes())?;
+    replace(path, freeze::format(&rows).as_bytes()).with_context(what)?;
     Ok(Ok(()))
 }
 
 /// Locks it, when others have done.
-fn locked(directory: &File) -> Result<()> {
+fn await_lock(directory: &File) -> Result<()> {
     const AGAIN: Duration = Duration::from_millis(20);
     let end = Instant::now() + PATIENCE;
-    loop {
-        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if Instant::now() < end => thread::sleep(AGAIN),
-            Err(Errno::WOULDBLOCK) => bail!("somebody holds a lock of its directory; try again"),
-            locked => return Ok(locked?),
-        }
+    while !try_lock(directory)? {
+        ensure!(Instant::now() < end, "somebody holds a lock of its directory; try again");
+        thread::sleep(AGAIN);
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use std::{
         fd::AsRawFd as _,
         unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
 use rustix::fs::{AtFlags, CWD, linkat};
 use tempfile::NamedTempFile;
 
@@ -20,41 +19,45 @@ use tempfile::NamedTempFile;
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = || -> io::Result<()> {
-        let part = Part::of(path, bytes)?;
-        if let Ok(found) = fs::metadata(path) {
-            part.file().set_permissions(found.permissions())?;
-        }
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let part = Part::of(path, bytes)?;
+    if let Ok(found) = fs::metadata(path) {
+        part.file().set_permissions(found.permissions())?;
+    }
+    part.replace(path)?;
+    File::open(directory(path))?.sync_all()
+}
+
+/// The same of several files: all are written before one of them is there.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn replace_all(files: &[(PathBuf, &[u8])]) -> io::Result<()> {
+    let parts = files.iter().map(|(path, bytes)| Part::of(path, bytes));
+    for (part, (path, _)) in parts.collect::<io::Result<Vec<_>>>()?.into_iter().zip(files) {
         part.replace(path)?;
-        File::open(directory(path))?.sync_all()
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))
+    }
+    files.first().map_or(Ok(()), |(path, _)| File::open(directory(path))?.sync_all())
 }
 
 /// The same where no file is.
 ///
 /// # Errors
 /// When one is, or it cannot be written.
-pub fn create(path: &Path, bytes: &[u8]) -> Result<()> {
-    let written = Part::of(path, bytes).and_then(|part| part.link(path));
-    written.with_context(|| format!("cannot create {}", path.display()))
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    Part::of(path, bytes)?.link(path)
 }
 
 /// What becomes a file once it is whole. It has no name until then, so that
 /// nothing is left of it where its writer dies; some file systems cannot do that.
-#[derive(Debug)]
-pub enum Part {
+enum Part {
     Unnamed(File),
     Named(NamedTempFile),
 }
 
 impl Part {
     /// What is to become a file in the directory of this path, durable.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn of(path: &Path, bytes: &[u8]) -> io::Result<Part> {
+    fn of(path: &Path, bytes: &[u8]) -> io::Result<Part> {
         const MODE: u32 = 0o644;
         let dir = directory(path);
         let unnamed =
@@ -89,10 +92,7 @@ impl Part {
     }
 
     /// Gives it this name, which another file may have.
-    ///
-    /// # Errors
-    /// When it cannot be given.
-    pub fn replace(self, path: &Path) -> io::Result<()> {
+    fn replace(self, path: &Path) -> io::Result<()> {
         match self {
             Part::Unnamed(file) => {
                 // A link cannot take another's place, a name can.
@@ -112,7 +112,8 @@ fn name(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-fn directory(path: &Path) -> &Path {
+/// The directory of a path, which may be a name alone.
+pub fn directory(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use effectgate_core::bundle::{self as core, DIGESTS, STATEMENT};
 use effectgate_core::packet::Problem;
 use effectgate_core::pin;
-use effectgate_daemon::bundle::{Bundle, check, pack, seal};
+use effectgate_daemon::bundle::{Bundle, amend, check, pack};
 use effectgate_daemon::sign::{PublicKey, Signer, Source};
 use tempfile::TempDir;
 
@@ -61,7 +61,8 @@ fn sealed(name: &str, key: &Key) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("b");
     copy(&written(name), &path);
-    seal(&path, &key.signer).expect("signed");
+    let bundle = Bundle::open(&path, &mut Vec::new()).expect("a bundle");
+    amend(&bundle, &[], Some(&key.signer)).expect("signed");
     (dir, path)
 }
 

@@ -111,13 +111,13 @@ impl Plan {
             backends: backends.to_vec(),
             tests: attempts.to_vec(),
             evasions: true,
-            ..Self::everything()
+            ..Self::of_a_change()
         }
     }
 
     /// Every test, with every backend; whatever a kernel can make a difference to on
     /// every pinned one.
-    pub fn everything() -> Self {
+    pub fn of_a_change() -> Self {
         Self {
             kernels: vec!["all".to_owned()],
             backends: Backend::value_variants().to_vec(),

@@ -159,8 +159,14 @@ fn two_runs_of_one_runner_are_no_two_opinions() {
         |left: &Side, right: &Side| decide(left, right, &[], TODAY).decision == Answer::Fail;
     assert!(!fails(&good, &other));
     assert!(fails(&good, &good));
-    for runner in ["left", "Left", "le\u{200b}ft", "\u{ff4c}eft"] {
+    for runner in ["left", "Left", "le\u{200b}ft", "\u{ff4c}eft", "l\u{435}ft", "IEFT"] {
         assert!(fails(&good, &Side { runner: runner.into(), ..other.clone() }), "{runner:?}");
+    }
+    for (one, two) in [("AI", "Al"), ("a b", "a  b"), ("node-1", "node-I"), ("v3.10", "v3.1O")] {
+        let named = |runner: &str, side: &Side| Side { runner: runner.into(), ..side.clone() };
+        assert!(fails(&named(one, &good), &named(two, &other)), "{one} {two}");
+        let honest = format!("{one}.2");
+        assert!(!fails(&named(one, &good), &named(&honest, &other)), "{one} {honest}");
     }
     // One run in two bundles, each with a runner's name of its own.
     assert!(fails(&good, &Side { log: good.log.clone(), ..other.clone() }));

@@ -69,10 +69,15 @@ fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
-/// Whether two names of machines look the same, as [`is_same_person`] has it, but
-/// for signs and digits: they tell versions apart.
+/// Whether two names of machines look the same: case, blanks and letters that look
+/// alike do not make another one. Signs and digits tell versions apart.
 pub(crate) fn look_alike(one: &str, other: &str) -> bool {
-    skeleton(one).eq(skeleton(other))
+    let blank = |name: &str| name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let same = |spelt: fn(&str) -> String| {
+        let looks = |name: &str| skeleton(&spelt(&blank(name))).collect::<String>().to_lowercase();
+        looks(one) == looks(other)
+    };
+    same(str::to_owned) || same(str::to_lowercase) || same(str::to_uppercase)
 }
 
 /// What look-alikes share (Unicode Technical Standard 39, section 4).

@@ -3,7 +3,7 @@
 
 use crate::input::Bytes;
 use crate::redact::promises::{
-    Header, Place, Program, Promise, header, is_name, option, password_of, user_option,
+    Header, Program, Promise, header, is_name, option, password_of, user_option,
 };
 use crate::redact::words::is_random;
 use crate::redact::{REDACTED, text};
@@ -14,8 +14,6 @@ const SCHEME: &[u8] = b"Bearer";
 pub(super) struct Reader {
     next: Next,
     program: Option<&'static Program>,
-    /// Arguments of the program that were no options.
-    operands: usize,
 }
 
 /// What the last argument said about this one.
@@ -96,15 +94,9 @@ impl Reader {
     }
 
     /// What it is as an argument of the program that came last.
-    fn own(&mut self, argument: &[u8]) -> Reading {
-        let Some(program) = self.program else { return Reading::Own };
-        if let Place::Operands(plain) = program.place
-            && !argument.starts_with(b"-")
-        {
-            self.operands += 1;
-            return if self.operands > plain { Reading::Secret } else { Reading::Own };
-        }
-        program.place.inside(argument).map_or(Reading::Own, Reading::SecretFrom)
+    fn own(&self, argument: &[u8]) -> Reading {
+        let inside = self.program.and_then(|program| program.place.inside(argument));
+        inside.map_or(Reading::Own, Reading::SecretFrom)
     }
 
     fn announces(&mut self, argument: &[u8]) -> Next {
@@ -119,7 +111,6 @@ impl Reader {
         }
         if let Some(program) = Program::of(argument) {
             self.program = Some(program);
-            self.operands = 0;
         }
         if let Some(promise) = option(argument) {
             return Next::Secret(promise);

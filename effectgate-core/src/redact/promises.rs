@@ -12,7 +12,7 @@ pub(super) enum Promise {
     /// stays, and so does an absolute path behind an option.
     Pass,
     Directory,
-    /// A way to prove oneself stays (`auth=basic`), and whether to.
+    /// A way to prove oneself stays (`auth=basic`): a short plain word.
     Auth,
 }
 
@@ -63,32 +63,24 @@ impl Promise {
             _ => {}
         }
         // Of a URL, or a jar of cookies: an option of the first names a file.
-        let sure = if option { last == b"COOKIE" } else { matches!(last, b"SIG" | b"SIGNATURE") };
+        let sure = if option {
+            matches!(last, b"COOKIE" | b"BEARER")
+        } else {
+            matches!(last, b"SIG" | b"SIGNATURE")
+        };
         sure.then_some(Promise::Sure)
     }
 
     pub fn keeps(self, value: &[u8]) -> bool {
-        const WAYS: [&[u8]; 14] = [
-            b"basic",
-            b"digest",
-            b"ntlm",
-            b"negotiate",
-            b"any",
-            b"none",
-            b"null",
-            b"true",
-            b"false",
-            b"yes",
-            b"no",
-            b"on",
-            b"off",
-            b"plain",
-        ];
+        const LONGEST_WAY: usize = 12;
         match self {
             Promise::Sure => false,
             Promise::Pass => matches!(value, [b'0'..=b'9']),
             Promise::Directory => value.starts_with(b"/"),
-            Promise::Auth => WAYS.iter().any(|way| value.eq_ignore_ascii_case(way)),
+            Promise::Auth => {
+                let plain = value.iter().all(|b| b.is_ascii_lowercase() || *b == b'-');
+                plain && value.len() <= LONGEST_WAY
+            }
         }
     }
 }
@@ -137,7 +129,8 @@ pub(super) fn header(name: &[u8]) -> Option<Header> {
 
 fn header_inside(name: &[u8]) -> Option<Header> {
     const ALWAYS: [&[u8]; 4] = [b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"];
-    const TIGHT: [&[u8]; 8] = [
+    const TIGHT: [&[u8]; 9] = [
+        b"x-auth",
         b"api-key",
         b"apikey",
         b"private-token",
@@ -183,16 +176,14 @@ pub(super) enum Place {
     /// In the option's own argument: `-pPASSWORD`.
     Attached(&'static [u8]),
     /// In the next argument: `-k PASSWORD`, `login TOKEN`.
-    Apart(&'static [u8]),
+    Apart(&'static [&'static [u8]]),
     /// In either.
     Option(&'static [u8]),
     /// Behind the user in one argument, and this sign between them.
     Pair(u8),
-    /// In what is no option, but for the first so many.
-    Operands(usize),
 }
 
-const PROGRAMS: [Program; 19] = [
+const PROGRAMS: [Program; 17] = [
     // `-p db` asks for the password.
     program(
         &[
@@ -218,9 +209,9 @@ const PROGRAMS: [Program; 19] = [
         Place::Attached(b"-p"),
     ),
     Program { names: &["sshpass"], place: Place::Option(b"-p"), wraps: true },
-    program(&["vault", "cargo"], Place::Apart(b"login")),
-    program(&["rclone"], Place::Apart(b"obscure")),
-    program(&["kubectl", "oc"], Place::Attached(b"--from-literal=")),
+    program(&["vault", "cargo"], Place::Apart(&[b"login"])),
+    program(&["rclone"], Place::Apart(&[b"obscure"])),
+    program(&["kubectl", "oc"], Place::Option(b"--from-literal")),
     // `docker login`, `az login`, …
     program(&["login", "mongo", "mongosh", "mongodump", "mongorestore"], Place::Option(b"-p")),
     program(
@@ -236,13 +227,10 @@ const PROGRAMS: [Program; 19] = [
     program(&["ssh-keygen"], Place::Option(b"-N")),
     program(&["twine", "useradd", "usermod"], Place::Option(b"-p")),
     program(&["http", "https", "xh"], Place::Option(b"-a")),
-    program(&["openssl"], Place::Apart(b"-k")),
-    program(&["smbclient", "smbget", "smbcacls", "rpcclient", "net"], Place::Pair(b'%')),
+    program(&["openssl"], Place::Apart(&[b"-k", b"-K", b"-hmac"])),
+    program(&["smbclient", "smbget", "smbcacls", "rpcclient"], Place::Pair(b'%')),
     program(&["sqlplus", "sqlldr", "expdp", "impdp", "rman"], Place::Pair(b'/')),
     program(&["lftp"], Place::Pair(b',')),
-    // After the file (`-b`) or the user (`-nb`), or after the network.
-    program(&["htpasswd", "wpa_passphrase"], Place::Operands(1)),
-    program(&["mkpasswd"], Place::Operands(0)),
 ];
 
 const fn program(names: &'static [&'static str], place: Place) -> Program {
@@ -262,17 +250,25 @@ impl Place {
                 const LONGEST_USER: usize = 256;
                 let user = &argument[..argument.len().min(LONGEST_USER)];
                 let at = memchr::memchr(sign, user)?;
-                // A path, a script (`@x`), a format (`+%H`): no user.
-                let user = at > 0 && !matches!(argument[0], b'/' | b'@' | b'+');
-                (user && at + 1 < argument.len()).then_some(at + 1)
+                // A path, a script (`@x`), a format (`+%H`), a sentence, where to
+                // (`user@host/x`): no user.
+                let none = at == 0
+                    || matches!(argument[0], b'/' | b'@' | b'+')
+                    || user[..at].iter().any(u8::is_ascii_whitespace)
+                    || sign == b'/' && user[..at].contains(&b'@');
+                (!none && at + 1 < argument.len()).then_some(at + 1)
             }
-            Place::Apart(_) | Place::Operands(_) => None,
+            Place::Apart(_) => None,
         }
     }
 
     /// Whether this argument says that the next one is the secret.
     pub fn announces(self, argument: &[u8]) -> bool {
-        matches!(self, Place::Apart(option) | Place::Option(option) if option == argument)
+        match self {
+            Place::Apart(options) => options.contains(&argument),
+            Place::Option(option) => option == argument,
+            Place::Attached(_) | Place::Pair(_) => false,
+        }
     }
 }
 
@@ -371,7 +367,7 @@ mod tests {
         #[test]
         fn the_door_keeps_nobody_out(
             parts in prop::collection::vec(
-                "[-_.]|api|key|KEYS|private|Token|secret|pass|Passwd|pwd|in|out|code|credential|\\
+                "[-_.]|api|key|KEYS|private|Token|secret|pass|Passwd|pwd|pw|PSK|auth|bearer|in|out|code|credential|\\
                 authorization|proxy|cookie|sig|signature|set|x|access|[a-z]{0,3}",
                 0..5,
             )

@@ -29,9 +29,8 @@ use crate::{commands::policy, log::Log};
 pub use archive::{is_tar, pack};
 pub use check::{Checked, check};
 pub use host::facts;
-use page::add_page;
-pub use page::put_page;
-pub use seal::{complete, finish, put_checkpoint, seal, statement};
+pub use page::page;
+pub use seal::{Added, amend, finish, statement};
 
 /// The largest file of a name that is read into memory, bytes. JSON takes many
 /// times as much there, so that a small archive could take all of it.

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::{
-    bundle::{self as bundles, Bundle, check},
+    bundle::{self as bundles, Added, Bundle, Checked, check},
     cli::{Bundle as Args, Format},
     diagnose::visible,
     exit::{self, Code, Failure, Outcomes},
@@ -34,18 +34,9 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
             error: anyhow!("it does not hold, so it is neither signed nor packed: {what}"),
         });
     }
-    if let Some(properties) = properties(args).code(exit::USAGE)? {
-        bundles::complete(&found, &properties).code(exit::USAGE)?;
-    }
-    if let Some(signer) = &signer {
-        // Who signs vouches for it: it is made of the log once more.
-        if found.has(PAGE) {
-            bundles::put_page(&args.directory).code(exit::USAGE)?;
-        }
-        if let Some(replayed) = checked.replayed.filter(|_| !found.has(CHECKPOINT)) {
-            bundles::put_checkpoint(&found, signer, replayed.verdict.log).code(exit::USAGE)?;
-        }
-        bundles::seal(&args.directory, signer).code(exit::USAGE)?;
+    let added = added(args, &found, checked, signer.as_ref()).code(exit::USAGE)?;
+    if !added.is_empty() || signer.is_some() {
+        bundles::amend(&found, &added, signer.as_ref()).code(exit::USAGE)?;
     }
     // Opened again: there are new files.
     let whole = Bundle::open(&args.directory, &mut problems).code(exit::USAGE)?;
@@ -70,6 +61,28 @@ pub fn bundle(args: &Args, format: Format) -> Outcomes {
         }
     }
     Ok(exit::HOLDS)
+}
+
+/// What the bundle does not hold yet; and the report, which is made of the log once
+/// more, since whoever signs vouches for it.
+fn added(
+    args: &Args,
+    found: &Bundle,
+    checked: Checked,
+    signer: Option<&Signer>,
+) -> anyhow::Result<Vec<Added>> {
+    let mut added = Vec::new();
+    if let Some(properties) = properties(args)? {
+        added.push((PROPERTIES, serde_json::to_string_pretty(&properties)? + "\n"));
+    }
+    let Some(signer) = signer else { return Ok(added) };
+    if found.has(PAGE) {
+        added.push((PAGE, bundles::page(found)?));
+    }
+    if let Some(replayed) = checked.replayed.filter(|_| !found.has(CHECKPOINT)) {
+        added.push((CHECKPOINT, signer.checkpoint(replayed.verdict.log)?));
+    }
+    Ok(added)
 }
 
 /// What the runner says; its name alone, where that is its exit code.

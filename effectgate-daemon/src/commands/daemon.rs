@@ -7,13 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     cli::Daemon,
     engine::{self, Engine},
     exit::{self, Code, Outcomes},
+    lock::try_lock,
     observe::proc,
     serve::{
         config::Config,
@@ -23,7 +24,6 @@ use crate::{
         unfinished,
     },
     sign::{Signer, Source},
-    sinks::evidence,
 };
 
 /// In the state directory; the daemon's own, and locked as long as it runs.
@@ -68,8 +68,10 @@ fn state(dir: &Path) -> Result<File> {
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(dir.join(LOCK));
-    let lock = evidence::locked(file.with_context(what)?).with_context(what)?;
-    lock.with_context(|| format!("another daemon keeps its state in {}", dir.display()))
+    let file = file.with_context(what)?;
+    let is_ours = try_lock(&file).with_context(what)?;
+    ensure!(is_ours, "another daemon keeps its state in {}", dir.display());
+    Ok(file)
 }
 
 fn signer(config: &Config) -> Result<Option<(Source, Arc<Signer>)>> {

@@ -46,7 +46,7 @@ pub fn run(args: Run, format: Format) -> Outcomes {
     print_verdict(&verdict, format)?;
     if let Some(written) = written {
         let signer = prepared.signer.as_ref().map(|(_, signer)| &**signer);
-        bundle::finish(written, &verdict, signer).code(exit::OBSERVER)?;
+        bundle::finish(&written, &verdict, signer).code(exit::OBSERVER)?;
     }
     // Metrics may be lost, a verdict may not.
     if let Some(file) = &args.metrics_file

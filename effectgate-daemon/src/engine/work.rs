@@ -231,15 +231,19 @@ impl Work {
             }
         }
         // Whoever signs may take its time, and who stops the observer has little.
-        std::thread::scope(|scope| {
-            for (id, verdict, evidence) in judged {
-                let metrics = &self.metrics;
-                scope.spawn(move || match evidence.close(&verdict) {
-                    Ok(_) => metrics.verdict(&verdict),
-                    Err(error) => tracing::error!("job {id}: {error:#}"),
-                });
-            }
-        });
+        const AT_ONCE: usize = 16;
+        while !judged.is_empty() {
+            let some = judged.drain(..judged.len().min(AT_ONCE));
+            std::thread::scope(|scope| {
+                for (id, verdict, evidence) in some {
+                    let metrics = &self.metrics;
+                    scope.spawn(move || match evidence.close(&verdict) {
+                        Ok(_) => metrics.verdict(&verdict),
+                        Err(error) => tracing::error!("job {id}: {error:#}"),
+                    });
+                }
+            });
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     reader::{Log, Place},
     segments::is_segment,
 };
-use crate::sign::PublicKey;
+use crate::{sign::PublicKey, whole::directory};
 
 /// What a log came to.
 #[derive(Debug, Serialize)]
@@ -70,20 +70,19 @@ impl Found {
     /// # Errors
     /// When a file cannot be read. What does not hold is found, and no error.
     pub fn of(path: &Path, key: Option<&PublicKey>) -> Result<Found> {
-        Found::of_log(path, Log::open(path)?, key)
+        // Read first: a log that is written to meanwhile grows past what is said of it.
+        let beside = Beside::of(directory_of(path))?;
+        let log = Log::open(path)?;
+        let alone = !path.is_dir() && log.segments().len() == 1;
+        Found::with(path, log, (!alone).then_some(&beside), key)
     }
 
-    /// The same of a log that was opened, and of which nothing was taken.
+    /// The same of one file that was opened, and of which nothing was taken.
     ///
     /// # Errors
     /// As [`Found::of`].
     pub fn of_log(path: &Path, log: Log, key: Option<&PublicKey>) -> Result<Found> {
-        let Some(dir) = directory(path, &log) else {
-            return Found::with(path, log, None, key);
-        };
-        // Read first: a log that is written to meanwhile grows past what is said of it.
-        let beside = Beside::of(dir)?;
-        Found::with(path, Log::open(path)?, Some(&beside), key)
+        Found::with(path, log, None, key)
     }
 
     fn with(
@@ -132,10 +131,11 @@ impl Found {
             found.flaw = Some(Flaw { what: flaw.to_string(), segment, line, byte, seq: good });
         }
         if let Some(note) = note {
-            found.against(&note, at_note.as_ref(), key);
+            let is_whole = beside.is_some_and(|beside| beside.digests.is_some());
+            found.check_checkpoint(&note, at_note.as_ref(), is_whole, key);
         }
         if let Some(beside) = beside {
-            found.held_against(beside)?;
+            found.check_beside(beside)?;
         }
         found.holds = found.flaw.is_none() && found.conflicts.is_empty();
         Ok(found)
@@ -170,7 +170,15 @@ impl Found {
         read
     }
 
-    fn against(&mut self, note: &Note, seen: Option<&verdict::Log>, key: Option<&PublicKey>) {
+    /// Of a log that has ended, the last checkpoint may still be under way, until
+    /// what is written last is there.
+    fn check_checkpoint(
+        &mut self,
+        note: &Note,
+        seen: Option<&verdict::Log>,
+        is_whole: bool,
+        key: Option<&PublicKey>,
+    ) {
         let tree = &note.checkpoint;
         let covers = seen.is_some_and(|log| log.origin == tree.origin && log.root == tree.root);
         let signed = key.map(|key| is_signed(note, key));
@@ -183,15 +191,15 @@ impl Found {
         if signed == Some(false) {
             self.conflicts.push("the checkpoint is not signed by the key".to_owned());
         }
-        let closed = self.verdict.is_some();
+        let closed = self.verdict.is_some() && is_whole;
         if closed && covers && self.log.as_ref().is_some_and(|log| log.records != tree.size) {
             self.conflicts.push("the checkpoint does not cover the whole log".to_owned());
         }
         self.checkpoint = Some(Against { records: tree.size, covers, signed });
     }
 
-    /// What the verdict and the manifest say of the log.
-    fn held_against(&mut self, beside: &Beside<'_>) -> Result<()> {
+    /// What the verdict and the list of digests say of the log.
+    fn check_beside(&mut self, beside: &Beside<'_>) -> Result<()> {
         if let Some(bytes) = &beside.verdict {
             let verdict: Option<Value> = serde_json::from_slice(bytes).ok();
             let said = verdict.as_ref().map(|verdict| &verdict["log"]);
@@ -215,16 +223,16 @@ impl Found {
                     .push(format!("verdict.json says {word}, and the log closes with {closing}"));
             }
         }
-        if let Some(bytes) = &beside.manifest {
+        if let Some(bytes) = &beside.digests {
             self.digests(beside.dir, bytes)?;
         }
         Ok(())
     }
 
-    /// The files of the log are those of the manifest: compressed data has
+    /// The files of the log are those of the list: compressed data has
     /// bytes that change nothing in what comes out of it.
-    fn digests(&mut self, dir: &Path, manifest: &[u8]) -> Result<()> {
-        let listed = match parse_digests(manifest) {
+    fn digests(&mut self, dir: &Path, list: &[u8]) -> Result<()> {
+        let listed = match parse_digests(list) {
             Ok(listed) => listed,
             Err(problem) => {
                 self.conflicts.push(format!("{DIGESTS}, {}", problem.message));
@@ -258,23 +266,18 @@ struct Beside<'a> {
     dir: &'a Path,
     checkpoint: Option<Vec<u8>>,
     verdict: Option<Vec<u8>>,
-    manifest: Option<Vec<u8>>,
+    digests: Option<Vec<u8>>,
 }
 
 impl<'a> Beside<'a> {
     fn of(dir: &'a Path) -> Result<Beside<'a>> {
-        let [checkpoint, verdict, manifest] =
+        let [checkpoint, verdict, digests] =
             [CHECKPOINT, VERDICT, DIGESTS].map(|name| small(&dir.join(name)));
-        Ok(Beside { dir, checkpoint: checkpoint?, verdict: verdict?, manifest: manifest? })
+        Ok(Beside { dir, checkpoint: checkpoint?, verdict: verdict?, digests: digests? })
     }
 }
 
 /// The directory that a log is the log of.
-fn directory<'a>(path: &'a Path, log: &Log) -> Option<&'a Path> {
-    if path.is_dir() {
-        return Some(path);
-    }
-    let parent =
-        path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
-    parent.filter(|_| log.segments().len() > 1)
+fn directory_of(path: &Path) -> &Path {
+    if path.is_dir() { path } else { directory(path) }
 }

@@ -2,14 +2,15 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufReader, BufWriter, Write},
-    path::{Path, PathBuf},
+    io::{self, BufReader, BufWriter, Seek as _, Write},
     thread::{self, JoinHandle},
 };
 
 use anyhow::{Context, Result, anyhow};
 use effectgate_core::{bundle::EVENTS, pin};
 use sha2::{Digest, Sha256};
+
+use crate::held::Held;
 
 use super::segments::{compressed, plain, unfinished};
 
@@ -31,7 +32,7 @@ type Digested = (String, String);
 /// [`Writer::sync`], and in the order in which it was appended.
 #[derive(Debug)]
 pub struct Writer {
-    dir: PathBuf,
+    dir: Held,
     open: BufWriter<File>,
     /// Bytes in the open segment.
     length: u64,
@@ -51,11 +52,11 @@ impl Writer {
     ///
     /// # Errors
     /// When it has one, or cannot be written.
-    pub fn create(dir: &Path, limit: u64) -> Result<Writer> {
+    pub fn create(dir: &Held, limit: u64) -> Result<Writer> {
         let open = create(dir)?;
-        sync_dir(dir).with_context(|| format!("cannot sync {}", dir.display()))?;
+        dir.file().sync_all().with_context(|| format!("cannot sync {}", dir.name().display()))?;
         Ok(Writer {
-            dir: dir.to_owned(),
+            dir: dir.clone(),
             open,
             length: 0,
             digest: Sha256::new(),
@@ -126,15 +127,15 @@ impl Writer {
         self.sealed()?;
         let number = self.next;
         self.next += 1;
-        let renamed = fs::rename(self.dir.join(EVENTS), self.dir.join(plain(number)));
+        let renamed = fs::rename(self.dir.at(EVENTS), self.dir.at(&plain(number)));
         renamed.with_context(|| self.cannot_write())?;
-        self.open = create(&self.dir)?;
+        let closed = std::mem::replace(&mut self.open, create(&self.dir)?);
         self.length = 0;
-        sync_dir(&self.dir).with_context(|| self.cannot_write())?;
+        self.dir.file().sync_all().with_context(|| self.cannot_write())?;
         let digest = pin::hex(&self.digest.finalize_reset());
         let dir = self.dir.clone();
-        let sealing = thread::Builder::new().name("seal".to_owned());
-        let sealing = sealing.spawn(move || seal(&dir, number, digest));
+        let sealing = thread::Builder::new().name("compress".to_owned());
+        let sealing = sealing.spawn(move || seal(&dir, number, closed.get_ref(), digest));
         self.sealing = Some(sealing.context("cannot start the thread that compresses the log")?);
         Ok(())
     }
@@ -150,29 +151,30 @@ impl Writer {
     }
 
     fn cannot_write(&self) -> String {
-        format!("cannot write the log {}", self.dir.join(EVENTS).display())
+        format!("cannot write the log {}", self.dir.shown(EVENTS))
     }
 }
 
 /// Replaces a closed segment by its compressed form. One that cannot be
 /// compressed, say for want of room, stays as it is: it is whole.
-fn seal(dir: &Path, number: u32, digest: String) -> Digested {
-    match compress(dir, number) {
+fn seal(dir: &Held, number: u32, closed: &File, digest: String) -> Digested {
+    match compress(dir, number, closed) {
         Ok(digest) => (compressed(number), digest),
         Err(error) => {
             tracing::warn!(
                 "the log's segment {} stays uncompressed: {error}",
-                dir.join(plain(number)).display()
+                dir.shown(&plain(number))
             );
-            let _ = fs::remove_file(dir.join(unfinished(number)));
+            let _ = fs::remove_file(dir.at(&unfinished(number)));
             (plain(number), digest)
         }
     }
 }
 
-fn compress(dir: &Path, number: u32) -> io::Result<String> {
-    let (from, part) = (dir.join(plain(number)), dir.join(unfinished(number)));
-    let mut source = BufReader::with_capacity(1 << 18, File::open(&from)?);
+fn compress(dir: &Held, number: u32, mut closed: &File) -> io::Result<String> {
+    let part = dir.at(&unfinished(number));
+    closed.rewind()?;
+    let mut source = BufReader::with_capacity(1 << 18, closed);
     let file = OpenOptions::new().write(true).create_new(true).open(&part)?;
     let into = Digesting { file, digest: Sha256::new() };
     let mut encoder = zstd::Encoder::new(into, LEVEL)?;
@@ -180,9 +182,9 @@ fn compress(dir: &Path, number: u32) -> io::Result<String> {
     io::copy(&mut source, &mut encoder)?;
     let Digesting { file, digest } = encoder.finish()?;
     file.sync_all()?;
-    fs::rename(&part, dir.join(compressed(number)))?;
-    sync_dir(dir)?;
-    fs::remove_file(&from)?;
+    fs::rename(&part, dir.at(&compressed(number)))?;
+    dir.file().sync_all()?;
+    fs::remove_file(dir.at(&plain(number)))?;
     Ok(pin::hex(&digest.finalize()))
 }
 
@@ -204,15 +206,11 @@ impl Write for Digesting {
     }
 }
 
-fn create(dir: &Path) -> Result<BufWriter<File>> {
-    let path = dir.join(EVENTS);
-    let file = OpenOptions::new().write(true).create_new(true).open(&path);
-    let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+fn create(dir: &Held) -> Result<BufWriter<File>> {
+    // Read as well, when it is compressed.
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(dir.at(EVENTS));
+    let file = file.with_context(|| format!("cannot create {}", dir.shown(EVENTS)))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
-}
-
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Jobs {
         let (verdict, written) = self.engine.finish_job(finish)?;
         if let Some(written) = written {
             let signer = self.signer.as_ref().map(|(_, signer)| &**signer);
-            bundle::finish(written, &verdict, signer)?;
+            bundle::finish(&written, &verdict, signer)?;
         }
         Ok(json!({ "text": report::text(&verdict), "verdict": verdict }))
     }

@@ -19,8 +19,9 @@ use effectgate_core::{
 use serde_json::Value;
 
 use crate::{
+    lock,
     log::{digest_of, small},
-    sinks::{evidence::lock, metrics::Metrics},
+    sinks::metrics::Metrics,
 };
 
 /// The record of what was dropped, in the state directory.
@@ -100,7 +101,7 @@ impl Retention {
             if age.max(ahead) < GRACE {
                 continue;
             }
-            let _lock = match lock(&kept.path) {
+            let _lock = match lock::of_directory(&kept.path) {
                 Ok(Some(lock)) => lock,
                 Ok(None) => continue,
                 Err(error) => {

@@ -6,8 +6,8 @@ use anyhow::Result;
 use effectgate_core::bundle::DIGESTS;
 
 use crate::{
+    lock,
     log::{Flaw, Found},
-    sinks::evidence::lock,
 };
 
 /// Says of each log without an end how far it is good. Nobody knows what the
@@ -29,7 +29,7 @@ pub fn report(jobs: &Path) {
 
 /// `None` where somebody is writing.
 fn found(dir: &Path) -> Result<Option<String>> {
-    let Some(_lock) = lock(dir)? else { return Ok(None) };
+    let Some(_lock) = lock::of_directory(dir)? else { return Ok(None) };
     let found = Found::of(dir, None)?;
     let records = found.log.as_ref().map_or(0, |log| log.records);
     let until = found.ended.map(|ts| format!(", up to {ts}")).unwrap_or_default();

@@ -9,6 +9,7 @@ use std::{ffi::OsStr, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ed25519_dalek::{Signature, Signer as _, SigningKey};
+use effectgate_core::{checkpoint::Checkpoint, verdict::Log};
 
 pub use public::PublicKey;
 
@@ -92,6 +93,16 @@ impl std::fmt::Debug for Key {
 }
 
 impl Signer {
+    /// A checkpoint over a log, signed.
+    ///
+    /// # Errors
+    /// When it cannot be signed.
+    pub fn checkpoint(&self, log: Log) -> Result<String> {
+        let checkpoint = Checkpoint::of(log);
+        let signature = self.sign(checkpoint.to_string().as_bytes())?;
+        Ok(checkpoint.note(&self.public.bytes(), &signature).to_string())
+    }
+
     /// Reads the key, or has the command sign something once: a key that does
     /// not sign is to be known before it is needed.
     ///

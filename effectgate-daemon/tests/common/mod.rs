@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use effectgate_daemon::held::Held;
 use effectgate_daemon::log::{self, Found};
 use tempfile::TempDir;
 
@@ -34,7 +35,8 @@ pub fn unsealed(name: &str) -> TempDir {
 /// A small log in several segments, with the manifest that names them.
 pub fn segmented() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut writer = log::Writer::create(dir.path(), 3000).expect("a log");
+    let mut writer =
+        log::Writer::create(&Held::open(dir.path()).expect("a directory"), 3000).expect("a log");
     for line in &Log::whole("tracepoint-kill").lines {
         writer.append(line.strip_suffix(b"\n").expect("a line")).expect("append");
     }

@@ -50,8 +50,8 @@ impl Session<'_> {
         let initrd = directory.join("initramfs.cpio");
         cpio::write(&self.guest.start(kernel, &[backend], tests)?, &initrd)?;
         let log = directory.join("serial.log");
-        let tests = tests.join(", ");
-        eprintln!("{name}: booting for {tests}; serial log {}", log.display());
+        let what = if tests.is_empty() { "no tests".to_owned() } else { tests.join(", ") };
+        eprintln!("{name}: booting for {what}; serial log {}", log.display());
 
         let started = Instant::now();
         let boot = Boot {

@@ -54,7 +54,7 @@ impl Sources {
             whole: true,
         };
         for path in named {
-            let before = sources.logs.len();
+            let before = (sources.logs.len(), sources.again);
             let meta = fs::metadata(path);
             let meta = meta.with_context(|| format!("cannot read the log {}", shown(path)))?;
             if meta.is_dir() {
@@ -62,7 +62,7 @@ impl Sources {
             } else {
                 sources.add(path.clone());
             }
-            if sources.logs.len() == before && sources.whole && sources.again == 0 {
+            if (sources.logs.len(), sources.again) == before && sources.whole {
                 return Err(anyhow!(
                     "{} holds no log: there is no {} in it, nor in a directory below",
                     shown(path),

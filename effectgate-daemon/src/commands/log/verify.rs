@@ -18,16 +18,25 @@ use crate::{
 
 pub fn verify(args: &LogVerify, format: Format) -> Outcomes {
     let key = args.key.as_deref().map(PublicKey::read).transpose().code(exit::USAGE)?;
+    // By its name, whatever is in it.
+    let is_log = args.path.is_dir() || args.path.file_name().is_some_and(|name| name == EVENTS);
+    if is_log {
+        return show(&Found::of(&args.path, key.as_ref()).code(exit::USAGE)?, format);
+    }
     let mut log = Log::open(&args.path).code(exit::USAGE)?;
-    let found = match kind(&args.path, &mut log) {
+    let found = match kind(&mut log) {
         Kind::Log => Found::of_log(&args.path, log, key.as_ref()).code(exit::USAGE)?,
         Kind::Archive => in_archive(&args.path, key.as_ref())?,
         Kind::Proof => return proof::verify(&args.path, log, key.as_ref(), format),
         Kind::Dropped => return super::dropped::verify(&args.path, log, key.as_ref(), format),
     };
+    show(&found, format)
+}
+
+fn show(found: &Found, format: Format) -> Outcomes {
     match format {
-        Format::Json => print_json(&found)?,
-        Format::Text => print(&text(&found)),
+        Format::Json => print_json(found)?,
+        Format::Text => print(&text(found)),
     }
     Ok(if found.holds { exit::HOLDS } else { exit::DOES_NOT_HOLD })
 }
@@ -41,11 +50,7 @@ enum Kind {
 
 /// By how it begins; what is none of the others is meant to be a log. Nothing
 /// is taken of it: a pipe is read only once.
-fn kind(path: &Path, log: &mut Log) -> Kind {
-    // By its name, whatever is in it.
-    if path.is_dir() || path.file_name().is_some_and(|name| name == EVENTS) {
-        return Kind::Log;
-    }
+fn kind(log: &mut Log) -> Kind {
     let begin = log.fill_buf().unwrap_or_default();
     if begin.starts_with(HEADER.as_bytes()) {
         Kind::Proof

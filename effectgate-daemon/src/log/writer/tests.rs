@@ -1,4 +1,5 @@
 use std::io::Read as _;
+use std::path::Path;
 
 use proptest::prelude::*;
 
@@ -13,6 +14,10 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+fn held(dir: &Path) -> Held {
+    Held::open(dir).expect("a directory")
+}
+
 fn read(dir: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     Log::open(dir).expect("a log").read_to_end(&mut bytes).expect("it reads");
@@ -22,7 +27,7 @@ fn read(dir: &Path) -> Vec<u8> {
 #[test]
 fn a_log_that_fits_is_one_segment() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut writer = Writer::create(dir.path(), 10).expect("a log");
+    let mut writer = Writer::create(&held(dir.path()), 10).expect("a log");
     writer.append(b"abcd").expect("append");
     writer.append(b"efgh").expect("append");
     let files = writer.close().expect("close");
@@ -33,7 +38,7 @@ fn a_log_that_fits_is_one_segment() {
 #[test]
 fn a_segment_is_closed_before_it_would_be_too_long_and_never_empty() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut writer = Writer::create(dir.path(), 10).expect("a log");
+    let mut writer = Writer::create(&held(dir.path()), 10).expect("a log");
     for line in [&b"abcd"[..], b"efgh", b"i", &[b'x'; 50], b"j"] {
         writer.append(line).expect("append");
     }
@@ -51,7 +56,7 @@ fn where_there_is_no_room_to_compress_the_segment_stays() {
     let dir = tempfile::tempdir().expect("a directory");
     // What stands in the way is not removed: it is nobody's but its owner's.
     fs::create_dir(dir.path().join(unfinished(0))).expect("make");
-    let mut writer = Writer::create(dir.path(), 5).expect("a log");
+    let mut writer = Writer::create(&held(dir.path()), 5).expect("a log");
     for line in [b"abcd", b"efgh", b"ijkl"] {
         writer.append(line).expect("append");
     }
@@ -64,7 +69,7 @@ fn where_there_is_no_room_to_compress_the_segment_stays() {
 #[test]
 fn what_is_durable_is_counted() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut writer = Writer::create(dir.path(), 9).expect("a log");
+    let mut writer = Writer::create(&held(dir.path()), 9).expect("a log");
     writer.append(b"abcd").expect("append");
     assert_eq!(writer.synced(), 0);
     writer.sync().expect("sync");
@@ -80,7 +85,7 @@ fn what_is_durable_is_counted() {
 fn what_is_read_while_it_is_written_is_how_it_begins() {
     const LINES: usize = 3000;
     let dir = tempfile::tempdir().expect("a directory");
-    let mut writer = Writer::create(dir.path(), 64).expect("a log");
+    let mut writer = Writer::create(&held(dir.path()), 64).expect("a log");
     let writing = thread::spawn(move || {
         for number in 0..LINES {
             writer.append(format!("{number:07}").as_bytes()).expect("append");
@@ -105,8 +110,8 @@ fn what_is_read_while_it_is_written_is_how_it_begins() {
 #[test]
 fn there_is_one_writer() {
     let dir = tempfile::tempdir().expect("a directory");
-    let _writer = Writer::create(dir.path(), 9).expect("a log");
-    let error = Writer::create(dir.path(), 9).expect_err("there is one");
+    let _writer = Writer::create(&held(dir.path()), 9).expect("a log");
+    let error = Writer::create(&held(dir.path()), 9).expect_err("there is one");
     assert!(format!("{error:#}").contains("cannot create"), "{error:#}");
 }
 
@@ -119,7 +124,7 @@ proptest! {
         limit in 1..120_u64,
     ) {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut writer = Writer::create(dir.path(), limit).expect("a log");
+        let mut writer = Writer::create(&held(dir.path()), limit).expect("a log");
         for line in &lines {
             writer.append(line.as_bytes()).expect("append");
         }

@@ -72,7 +72,8 @@ fn what_is_too_old_goes_then_the_oldest_of_what_is_too_much() {
 #[test]
 fn what_is_being_written_to_stays_and_so_does_what_just_ended() {
     let (dir, now) = state(&[("open", 40, 10), ("fresh", 0, 10)]);
-    let _lock = lock(&dir.path().join("jobs/open")).expect("a lock").expect("it is free");
+    let _lock =
+        lock::of_directory(&dir.path().join("jobs/open")).expect("a lock").expect("it is free");
     retention(dir.path(), Some(1), Some(1))
         .sweep(now, &mut |_| panic!("nothing goes"))
         .expect("done");
