@@ -47,6 +47,9 @@ pub struct Verdict {
     pub violations: Vec<Violation>,
     /// Violations beyond those listed, each time they happened.
     pub violations_unlisted: u64,
+    /// The same by class.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unlisted_by_class: BTreeMap<Class, u64>,
     /// Effects that the kernel judged otherwise than user space; null when the
     /// two were not compared.
     pub disagreements: Option<u64>,

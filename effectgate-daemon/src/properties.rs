@@ -17,6 +17,8 @@ pub fn read(path: &Path, runner: Option<&str>) -> Result<Properties> {
     let what = || format!("the properties {}", path.display());
     let bytes = bounded(path).with_context(what)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let is_utf_16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    ensure!(!is_utf_16, "{}: it is written in UTF-16: write it in UTF-8", what());
     if bytes.trim_ascii_start().starts_with(b"<") {
         let runner = runner.context("JUnit XML names no runner: write --runner NAME");
         return junit::read(bytes, runner.with_context(what)?).with_context(what);
@@ -42,10 +44,10 @@ mod tests {
     #[test]
     fn junit_as_runners_write_it() {
         let text = r#"<?xml version="1.0" encoding="UTF-8"?>
-            <testsuites><testsuite name="s" tests="4">
+            <testsuites><testsuite name="s" tests="4" failures="3" errors="1">
               <testcase classname="a.B" name="passes" time="0.1"/>
               <testcase classname="a.B" name="fails"><failure message="m">text</failure></testcase>
-              <testcase name="breaks"><error/></testcase>
+              <testcase name="breaks"><failure/><error/></testcase>
               <testcase name="later"><skipped/></testcase>
               <testcase name="many"/><testcase name="many"><failure/></testcase>
             </testsuite></testsuites>"#;
@@ -91,8 +93,10 @@ mod tests {
         let many: String = (0..200_000).map(|number| format!(" a{number}=''")).collect();
         let text = format!("<testsuite{many}><testcase name='a'{many}/></testsuite>");
         assert_eq!(of(&text, Some("r")).expect("it is JUnit").results.len(), 1);
-        let deep = format!("<testsuite><testcase name='a'/>{}", "<a>".repeat(500_000));
-        assert!(of(&deep, Some("r")).is_err());
+        let (begin, end) = ("<x>".repeat(200_000), "</x>".repeat(200_000));
+        let failing = "<testcase name='a'><failure/></testcase>".repeat(50_000);
+        let deep = format!("<testsuite failures='50000'>{begin}{failing}{end}</testsuite>");
+        assert_eq!(of(&deep, Some("r")).expect("it is JUnit").results.len(), 1);
     }
 
     #[test]

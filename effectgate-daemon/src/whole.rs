@@ -49,7 +49,8 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// What becomes a file once it is whole. It has no name until then, so that
-/// nothing is left of it where its writer dies; some file systems cannot do that.
+/// nothing is left of it where its writer dies, but in the very moment in which it
+/// takes another's place; some file systems cannot do that.
 enum Part {
     Unnamed(File),
     Named(NamedTempFile),

@@ -523,3 +523,34 @@ fn what_a_link_leads_to_is_not_passed_over_in_silence() {
     let once = answer(&["query", text(&elsewhere.path().join("b")), "--count=job"]);
     assert_eq!(counted, once);
 }
+
+/// Packed beside its directory, as whoever keeps it does it.
+#[test]
+fn a_log_and_its_packed_bundle_are_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (bundles, one) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bundles/pass"), dir.path().join("one"));
+    fs::create_dir(&one).expect("a directory");
+    for entry in fs::read_dir(&bundles).expect("a bundle") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), one.join(entry.file_name())).expect("copy");
+    }
+    let bundle = effectgate_daemon::bundle::Bundle::open(&one, &mut Vec::new()).expect("open");
+    let packed = dir.path().join("one.tar.zst");
+    effectgate_daemon::bundle::pack(&bundle, &packed).expect("packed");
+    let counted = |log: &Path| answer(&["query", text(log), "--count=job"]);
+    assert_eq!(counted(dir.path()), counted(&one));
+}
+
+/// What the job removed is not there any more; where it was can still be told.
+#[test]
+fn a_path_through_a_link_is_found_when_its_end_is_gone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let link = dir.path().join("link");
+    symlink("/usr", &link).expect("a link");
+    let gone = "lib/no-such-file-there";
+    let filter = |path: &Path| answer(&["query", MONDAY, "--path", text(path), "--count=path"]);
+    assert_eq!(filter(&link.join(gone)), filter(&Path::new("/usr").join(gone)));
+    assert_eq!(filter(&link.join("bin/cp")), filter(Path::new("/usr/bin/cp")));
+    assert!(filter(&link.join("bin/cp")).contains("/usr/bin/cp"));
+}

@@ -98,8 +98,6 @@ pub struct Plan {
     bless: bool,
     /// Nothing but the evasions, whatever the committed table says of them.
     evasions: bool,
-    /// Each test binary in each machine, not only where it tells something new.
-    all_everywhere: bool,
     limits: qemu::Limits,
 }
 
@@ -111,20 +109,18 @@ impl Plan {
             backends: backends.to_vec(),
             tests: attempts.to_vec(),
             evasions: true,
-            ..Self::of_a_change()
+            ..Self::everything()
         }
     }
 
-    /// Every test, with every backend; whatever a kernel can make a difference to on
-    /// every pinned one.
-    pub fn of_a_change() -> Self {
+    /// Every test, on every pinned kernel, with every backend.
+    pub fn everything() -> Self {
         Self {
             kernels: vec!["all".to_owned()],
             backends: Backend::value_variants().to_vec(),
             tests: Vec::new(),
             bless: false,
             evasions: false,
-            all_everywhere: false,
             limits: qemu::Limits {
                 silence: Duration::from_secs(300),
                 total: Duration::from_secs(45 * 60),
@@ -171,7 +167,6 @@ pub fn main(args: &Args) -> Result<bool> {
         tests: args.tests.clone(),
         bless: args.bless,
         evasions: false,
-        all_everywhere: true,
         limits: qemu::Limits {
             silence: Duration::from_secs(args.hang),
             total: Duration::from_secs(args.bound * 60),
@@ -207,6 +202,7 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     };
     let guest = guest::Guest {
         programs,
+        tests: tests.iter().map(|&name| name.to_owned()).collect(),
         accepts: plan.evasions,
         filters: plan.tests.clone(),
         // Who asks for some tests waits for nothing else.
@@ -222,8 +218,7 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     };
     let mut count = Count::default();
     let mut found = Vec::new();
-    let wanted = Wanted { tests, all_everywhere: plan.all_everywhere };
-    for (kernel, ran) in machines(&session, kernels, &plan.backends, wanted) {
+    for (kernel, ran) in machines(&session, kernels, &plan.backends) {
         match ran {
             Ok((one, verified)) => {
                 found.push((kernel, verified));
@@ -261,25 +256,6 @@ pub fn execute(repo: &Repo, plan: &Plan) -> Result<Count> {
     Ok(count)
 }
 
-/// Which test binaries run in which machine.
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    tests: &'a [&'static str],
-    all_everywhere: bool,
-}
-
-impl Wanted<'_> {
-    /// To real work and to the profiles' tools a kernel makes a difference where it
-    /// can deny something; elsewhere the last of the kernels stands for all.
-    fn of(self, backend: Backend, is_last: bool) -> Vec<&'static str> {
-        let here = |test: &&str| match *test {
-            "profiles" | "real" => is_last || backend == Backend::Lsm,
-            _ => true,
-        };
-        self.tests.iter().copied().filter(|test| self.all_everywhere || here(test)).collect()
-    }
-}
-
 type Ran = Result<(Count, Vec<verified::Verified>)>;
 
 /// Boots each kernel with each backend, as many machines at a time as there are
@@ -288,19 +264,15 @@ fn machines(
     session: &session::Session<'_>,
     kernels: Vec<&pins::Kernel>,
     backends: &[Backend],
-    wanted: Wanted<'_>,
 ) -> Vec<(String, Ran)> {
-    let last = kernels.len().saturating_sub(1);
     let mut waiting = VecDeque::new();
     let mut ran = Vec::new();
-    for (number, pinned) in kernels.into_iter().enumerate() {
+    for pinned in kernels {
         // In turn: they share a folder of downloads.
         match kernel::fetch(session.repo, pinned) {
             Ok(kernel) => {
                 let kernel = Arc::new(kernel);
-                waiting.extend(backends.iter().map(|&backend| {
-                    (Arc::clone(&kernel), backend, wanted.of(backend, number == last))
-                }));
+                waiting.extend(backends.iter().map(|&backend| (Arc::clone(&kernel), backend)));
             }
             Err(error) => ran.push((pinned.name.clone(), Err(error))),
         }
@@ -310,8 +282,8 @@ fn machines(
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
             scope.spawn(|| {
-                while let Some((kernel, backend, tests)) = next() {
-                    let one = (kernel.name.clone(), session.run(&kernel, backend, &tests));
+                while let Some((kernel, backend)) = next() {
+                    let one = (kernel.name.clone(), session.run(&kernel, backend));
                     ran.lock().unwrap_or_else(PoisonError::into_inner).push(one);
                 }
             });

@@ -101,20 +101,33 @@ impl Run {
 /// follows it in the word where the name stands for that as well.
 fn without(text: &str, path: &str, name: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for word in text.split_inclusive(BETWEEN) {
-        let (rest, sign) = match word.char_indices().next_back() {
-            Some((at, sign)) if BETWEEN.contains(&sign) => word.split_at(at),
-            _ => (word, ""),
-        };
-        // `/srv/a` is not in `/srv/ab`, nor in `/x/srv/a`.
-        let begins = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        match begins.1.strip_prefix(path).filter(|tail| tail.is_empty() || tail.starts_with('/')) {
-            // Names in it are made up anew by each run.
-            Some(tail) => out.extend([begins.0, name, if name == TMPDIR { "" } else { tail }]),
-            None => out.push_str(rest),
+    // To where it is copied; to where it was looked for the beginning of a word; and
+    // whether there was a slash since.
+    let (mut copied, mut looked, mut slash) = (0, 0, false);
+    for (at, _) in text.match_indices(path) {
+        if at < copied {
+            continue;
         }
-        out.push_str(sign);
+        let before = &text[looked..at];
+        slash = match before.rfind(BETWEEN) {
+            Some(between) => before[between..].contains('/'),
+            None => slash || before.contains('/'),
+        };
+        looked = at;
+        let tail = &text[at + path.len()..];
+        // `/srv/a` is not in `/srv/ab`, nor in `/x/srv/a`.
+        let ends = tail.is_empty() || tail.starts_with('/') || tail.starts_with(BETWEEN);
+        if !ends || slash {
+            continue;
+        }
+        // Names in it are made up anew by each run.
+        let cut = if name == TMPDIR { tail.find(BETWEEN).unwrap_or(tail.len()) } else { 0 };
+        out.extend([&text[copied..at], name]);
+        copied = at + path.len() + cut;
+        looked = copied;
+        slash = name.contains('/');
     }
+    out.push_str(&text[copied..]);
     out
 }
 
@@ -253,11 +266,24 @@ pub(super) mod tests {
             ("cc -I/srv/one/include -o=/srv/one/a", "cc -I$WORKSPACE/include -o=$WORKSPACE/a"),
             ("/srv/one", "$WORKSPACE"),
             ("/srv/onefold /x/srv/one", "/srv/onefold /x/srv/one"),
-            ("/srv/one/srv/one x:/srv/one;/srv/one", "$WORKSPACE/srv/one x:$WORKSPACE;$WORKSPACE"),
+            (
+                "/srv/one/srv/one x:/srv/one;/srv/one",
+                "$WORKSPACE$WORKSPACE x:$WORKSPACE;$WORKSPACE",
+            ),
             ("/proc/12/task/13/comm", "/proc/PID/task/PID/comm"),
             ("/home/proc/x/12", "/home/proc/x/12"),
         ] {
             assert_eq!(run.common(text.to_owned()), common);
+        }
+    }
+
+    #[test]
+    fn a_workspace_may_have_any_name() {
+        for name in ["my shop", "a,b", "a=1", "it's", "a:b"] {
+            let run = opening("/tmp/e", &format!("/srv/{name}"));
+            let text = format!("cp /srv/{name}/x /srv/{name} /srv/{name}d");
+            let common = format!("cp $WORKSPACE/x $WORKSPACE /srv/{name}d");
+            assert_eq!(run.common(text), common);
         }
     }
 

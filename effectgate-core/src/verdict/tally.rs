@@ -11,13 +11,22 @@ const LISTED: usize = 1000;
 /// Of each class and action so many are listed in any case: nothing is hidden
 /// behind very many of another kind.
 const OF_EACH: usize = 20;
-/// Bytes of the texts of those that are listed: a process has a long ancestry, a
-/// program long arguments.
-const LISTED_BYTES: usize = 16 << 20;
-/// The same, with those beyond them that are few of their kind.
-const ALL_BYTES: usize = 24 << 20;
+/// Bytes of the texts of the first: a process has a long ancestry, a program long
+/// arguments.
+const LISTED_BYTES: usize = 12 << 20;
+/// Bytes of the texts of those of one kind that are listed beyond the first, without
+/// their ancestry.
+const OF_EACH_BYTES: usize = 192 << 10;
 
 type Key = (Class, &'static str, String, Option<String>, Rule);
+
+/// Violations of a class and action: how many are listed, and the bytes of those
+/// beyond the first.
+#[derive(Debug, Default)]
+struct Kind {
+    listed: usize,
+    bytes: usize,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -26,11 +35,10 @@ pub(crate) struct Tally {
     gaps: u64,
     violations: Vec<Violation>,
     index: HashMap<Key, usize>,
-    /// Listed violations by class and action.
-    kinds: BTreeMap<(Class, &'static str), usize>,
-    /// Of the texts of those that are listed.
+    kinds: BTreeMap<(Class, &'static str), Kind>,
+    /// Of the texts of the first that are listed.
     bytes: usize,
-    unlisted: u64,
+    unlisted: BTreeMap<Class, u64>,
     doubts: BTreeMap<Doubt, u64>,
     disagreements: u64,
     repeated: BTreeMap<Class, u64>,
@@ -86,22 +94,30 @@ impl Tally {
             }
             return;
         }
-        let of_kind = self.kinds.entry((violation.class, violation.action)).or_default();
-        let bytes = self.bytes + size(violation);
-        let fits = self.violations.len() < LISTED && bytes <= LISTED_BYTES;
-        if fits || *of_kind < OF_EACH && bytes <= ALL_BYTES {
-            *of_kind += 1;
+        let kind = self.kinds.entry((violation.class, violation.action)).or_default();
+        let mut listed = violation.clone();
+        let bytes = self.bytes + size(&listed);
+        if self.violations.len() < LISTED && bytes <= LISTED_BYTES {
             self.bytes = bytes;
-            self.index.insert(key, self.violations.len());
-            self.violations.push(violation.clone());
         } else {
-            self.unlisted += 1;
+            if let Some(process) = &mut listed.process {
+                process.ancestry.clear();
+            }
+            let bytes = kind.bytes + size(&listed);
+            if kind.listed >= OF_EACH || bytes > OF_EACH_BYTES {
+                *self.unlisted.entry(violation.class).or_default() += 1;
+                return;
+            }
+            kind.bytes = bytes;
         }
+        kind.listed += 1;
+        self.index.insert(key, self.violations.len());
+        self.violations.push(listed);
     }
 
     /// The verdict, but for the log's end, which only the closing record knows.
     pub fn close(self, started: &Started, ended: UnixNanos, exit: Option<Exit>) -> Verdict {
-        let outcome = if !self.violations.is_empty() || self.unlisted > 0 {
+        let outcome = if !self.violations.is_empty() || !self.unlisted.is_empty() {
             Outcome::Fail
         } else if self.gaps > 0 || !self.doubts.is_empty() {
             Outcome::Indeterminate
@@ -133,7 +149,8 @@ impl Tally {
             repeated: self.repeated,
             lost: self.lost,
             violations: self.violations,
-            violations_unlisted: self.unlisted,
+            violations_unlisted: self.unlisted.values().sum(),
+            unlisted_by_class: self.unlisted,
             disagreements: started.judged.then_some(self.disagreements),
             log: Log::default(),
         }
@@ -149,8 +166,10 @@ impl Tally {
             let s = if count == 1 { "" } else { "s" };
             reasons.push(format!("{count} violation{s} of class {}", class.name()));
         }
-        if self.unlisted > 0 {
-            reasons.push(format!("{} further violations are not listed", self.unlisted));
+        for (class, count) in &self.unlisted {
+            let (s, are) = if *count == 1 { ("", "is") } else { ("s", "are") };
+            let class = class.name();
+            reasons.push(format!("{count} further violation{s} of class {class} {are} not listed"));
         }
         if self.gaps > 0 {
             let parts: Vec<String> = self
@@ -216,7 +235,7 @@ mod tests {
         assert_eq!(listed(Class::File, "create"), LISTED);
         assert_eq!(listed(Class::Net, "connect"), OF_EACH);
         assert_eq!(listed(Class::File, "write"), OF_EACH);
-        assert_eq!(tally.unlisted, 5000 - LISTED as u64 + 2 * (50 - OF_EACH as u64));
+        assert_eq!(tally.unlisted[&Class::Net], 50 - OF_EACH as u64);
     }
 
     /// What is listed fits into what a reader takes, and is a failure even where
@@ -227,11 +246,14 @@ mod tests {
         let large = |number: usize, bytes: usize| {
             violation(Class::Exec, "exec", format!("{number}{}", "x".repeat(bytes)))
         };
-        tally.violation(&large(0, ALL_BYTES));
-        assert_eq!((tally.violations.len(), tally.unlisted), (0, 1));
+        tally.violation(&large(0, LISTED_BYTES));
+        assert_eq!((tally.violations.len(), tally.unlisted[&Class::Exec]), (0, 1));
         for number in 0..40 {
             tally.violation(&large(number, 2 << 20));
         }
-        assert_eq!((tally.violations.len(), tally.unlisted), (11, 30));
+        assert_eq!((tally.violations.len(), tally.unlisted[&Class::Exec]), (5, 36));
+        // What others took is not taken from these.
+        tally.violation(&violation(Class::Net, "connect", "192.0.2.1:9".to_owned()));
+        assert_eq!(tally.violations.len(), 6);
     }
 }

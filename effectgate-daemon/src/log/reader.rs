@@ -108,14 +108,17 @@ impl Log {
     /// The log may be written to meanwhile. Its open segment is held, since the
     /// name leads to the next one as soon as this one is closed.
     fn of_directory(dir: &Path) -> io::Result<Log> {
+        const TRIES: usize = 1000;
+        let mut tries = 0;
         let (segments, held) = loop {
+            tries += 1;
             let segments = Segments::of(dir)?;
             let held = match segments.open.as_deref().map(regular).transpose() {
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == ErrorKind::NotFound && tries < TRIES => continue,
                 held => held?,
             };
             // Closed between the look and the opening: then another one was opened.
-            if Segments::of(dir)?.closed.len() == segments.closed.len() {
+            if Segments::of(dir)?.closed.len() == segments.closed.len() || tries == TRIES {
                 break (segments, held);
             }
         };

@@ -40,13 +40,15 @@ pub fn read(bytes: &[u8], runner: &str) -> Result<Properties> {
 #[derive(Default)]
 struct JUnit {
     open: Vec<Element>,
+    /// Which of these are suites.
+    suites: Vec<usize>,
     has_root: bool,
     results: BTreeMap<String, PropertyResult>,
 }
 
 /// An element whose end was not read yet.
 enum Element {
-    /// It counts so many failures and errors, and so many of its cases show one.
+    /// It counts so many failures and errors, and its cases show so many.
     Suite {
         name: String,
         said: u64,
@@ -94,6 +96,7 @@ impl JUnit {
             }
             (b"failure" | b"error", Some(Element::Case { result, .. })) => {
                 *result = PropertyResult::Fail;
+                self.shown(1);
                 Element::Other
             }
             // No property would hold it.
@@ -106,19 +109,32 @@ impl JUnit {
             }
             _ => Element::Other,
         };
+        if matches!(element, Element::Suite { .. }) {
+            self.suites.push(self.open.len());
+        }
         self.open.push(element);
         Ok(())
     }
 
+    /// Adds to what the innermost suite's cases show.
+    fn shown(&mut self, count: u64) {
+        if let Some(Element::Suite { shown, .. }) =
+            self.suites.last().and_then(|at| self.open.get_mut(*at))
+        {
+            *shown += count;
+        }
+    }
+
     fn end(&mut self) -> Result<()> {
-        let failed = match self.open.pop() {
+        match self.open.pop() {
             Some(Element::Suite { name, said, shown }) => {
+                self.suites.pop();
                 ensure!(
                     said <= shown,
                     "the suite {name:?} counts {said} failures and errors, and its test cases \
                      show {shown}"
                 );
-                shown
+                self.shown(shown);
             }
             Some(Element::Case { property, result }) => {
                 if result != PropertyResult::Absent {
@@ -126,16 +142,8 @@ impl JUnit {
                     let known = self.results.entry(property).or_insert(result);
                     *known = (*known).max(result);
                 }
-                u64::from(result == PropertyResult::Fail)
             }
-            Some(Element::Other) | None => 0,
-        };
-        let suite = self.open.iter_mut().rev().find_map(|element| match element {
-            Element::Suite { shown, .. } => Some(shown),
-            Element::Case { .. } | Element::Other => None,
-        });
-        if let Some(shown) = suite.filter(|_| failed > 0) {
-            *shown += failed;
+            Some(Element::Other) | None => {}
         }
         Ok(())
     }

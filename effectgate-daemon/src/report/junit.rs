@@ -112,13 +112,12 @@ fn case(report: &Report, class: Class) -> Case {
     let violations: Vec<&Violation> =
         verdict.violations.iter().filter(|violation| violation.class == class).collect();
     let coverage = verdict.coverage.each().find(|(known, _)| *known == class);
-    let result = if !violations.is_empty() {
+    let unlisted = verdict.unlisted_by_class.get(&class).copied().unwrap_or_default();
+    let result = if !violations.is_empty() || unlisted > 0 {
         let count = words::counted(violations.len() as u64, "violation");
-        let message = match verdict.violations_unlisted {
+        let message = match unlisted {
             0 => format!("{count} of the policy"),
-            more => {
-                format!("at least {count} of the policy; {more} more of any class are not listed")
-            }
+            more => format!("{count} of the policy, and {more} more that are not listed"),
         };
         Ending::Failure { message, text: told(report, &violations) }
     } else if coverage.is_some_and(|(_, coverage)| coverage == Coverage::None) {

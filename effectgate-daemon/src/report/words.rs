@@ -128,7 +128,7 @@ pub fn ending(verdict: &Verdict) -> String {
 pub fn counts_violations(reason: &str) -> bool {
     let (count, rest) = reason.split_once(' ').unwrap_or_default();
     count.parse::<u64>().is_ok()
-        && ["violation of class ", "violations of class ", "further violations are not listed"]
+        && ["violation of class ", "violations of class ", "further violation"]
             .iter()
             .any(|form| rest.starts_with(form))
 }

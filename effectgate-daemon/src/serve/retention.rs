@@ -33,6 +33,8 @@ const GRACE: Duration = Duration::from_secs(60);
 /// What a directory is called between the record that it is dropped and its
 /// end. No job has such a name.
 const GOING: &str = ".dropped-";
+/// What it is called while it is tried whether it can be moved.
+const TRIED: &str = ".tried-";
 const DAY: u64 = 24 * 60 * 60;
 
 /// What is kept.
@@ -95,8 +97,10 @@ impl Retention {
             } else {
                 continue;
             };
-            let stays = |error: &dyn Display| {
+            let stays = |error: &dyn Display, total: &mut u64| {
                 tracing::error!("cannot drop {}: {error:#}", kept.path.display());
+                // Nothing else has to make room for it.
+                *total -= kept.bytes;
             };
             if age.max(ahead) < GRACE {
                 continue;
@@ -105,17 +109,22 @@ impl Retention {
                 Ok(Some(lock)) => lock,
                 Ok(None) => continue,
                 Err(error) => {
-                    stays(&error);
+                    stays(&error, &mut total);
                     continue;
                 }
             };
+            // What is written down must come true.
+            if let Err(error) = can_move(&kept.path) {
+                stays(&error, &mut total);
+                continue;
+            }
             let record = match &mut record {
                 Some(record) => record,
                 None => record.insert(Record::open(&self.state_dir.join(DROPPED))?),
             };
             record.write(now, &kept, why)?;
             if let Err(error) = remove(&kept.path) {
-                stays(&error);
+                stays(&error, &mut total);
                 continue;
             }
             total -= kept.bytes;
@@ -135,6 +144,13 @@ impl Retention {
             let path = entry.path();
             let Ok(job) = entry.file_name().into_string() else { continue };
             if !entry.file_type().with_context(what)?.is_dir() {
+                continue;
+            }
+            if let Some(name) = job.strip_prefix(TRIED) {
+                // Whoever moved it died before it was moved back.
+                if let Err(error) = fs::rename(&path, jobs.join(name)) {
+                    tracing::error!("cannot move {} back: {error}", path.display());
+                }
                 continue;
             }
             if job.starts_with(GOING) {
@@ -169,6 +185,14 @@ fn extent(dir: &Path) -> Result<(SystemTime, u64)> {
         }
     }
     Ok((last, bytes))
+}
+
+/// Whether a directory can be moved: there, and back.
+fn can_move(dir: &Path) -> std::io::Result<()> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    let tried = dir.with_file_name(format!("{TRIED}{name}"));
+    fs::rename(dir, &tried)?;
+    fs::rename(&tried, dir)
 }
 
 /// Out of the way in one step, so that no half of it is taken for evidence.

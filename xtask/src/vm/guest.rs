@@ -28,6 +28,8 @@ const HOSTS: &str = "127.0.0.1 localhost effectgate-vm\n::1 localhost\n";
 pub struct Guest {
     /// Programs by the names that they have in the guest's `/usr/bin`.
     pub programs: Vec<(String, PathBuf)>,
+    /// Those of the programs that are test binaries, in the order they run in.
+    pub tests: Vec<String>,
     /// Parts of test names; empty for all tests.
     pub filters: Vec<String>,
     /// What the benchmark program is told, run by run, before the tests.
@@ -39,8 +41,8 @@ pub struct Guest {
 
 impl Guest {
     /// What the machine starts from: it mounts the root and copies what lies in
-    /// `/given` into it. These test binaries run once for each backend.
-    pub fn start(&self, kernel: &Unpacked, backends: &[Backend], tests: &[&str]) -> Result<Tree> {
+    /// `/given` into it. All test binaries run once for each backend.
+    pub fn start(&self, kernel: &Unpacked, backends: &[Backend]) -> Result<Tree> {
         let mut start = Tree::default();
         for directory in ["/dev", "/root"] {
             start.directory(directory);
@@ -50,7 +52,7 @@ impl Guest {
         modules(&mut start, kernel)?;
         start.bytes("/init", *include_bytes!("start.sh"), 0o755);
         start.bytes("/given/init", *include_bytes!("init.sh"), 0o755);
-        start.bytes("/given/etc/effectgate-vm", self.plan(backends, tests), 0o644);
+        start.bytes("/given/etc/effectgate-vm", self.plan(backends), 0o644);
         for (name, host) in &self.programs {
             start.host(format!("/given/usr/bin/{name}"), host)?;
         }
@@ -75,12 +77,12 @@ impl Guest {
     }
 
     /// Read by `init.sh`.
-    fn plan(&self, backends: &[Backend], tests: &[&str]) -> String {
+    fn plan(&self, backends: &[Backend]) -> String {
         let backends: Vec<_> = backends.iter().map(ToString::to_string).collect();
         let mut plan = format!(
             "backends='{}'\nbinaries='{}'\nmeasures='{}'\naccepts={}\nset --",
             backends.join(" "),
-            tests.join(" "),
+            self.tests.join(" "),
             self.measures.join(" "),
             u8::from(self.accepts)
         );
@@ -199,6 +201,7 @@ mod tests {
     fn filters_reach_the_guest_as_they_were_typed() {
         let guest = Guest {
             programs: Vec::new(),
+            tests: vec!["kernel".into(), "real".into()],
             filters: vec!["file_".into(), "it's".into()],
             measures: vec!["verified".into()],
             accepts: false,
@@ -206,7 +209,6 @@ mod tests {
         let expected = "backends='lsm tracepoint'\nbinaries='kernel real'\nmeasures='verified'\n\
                         accepts=0\n\
                         set -- 'file_' 'it'\\''s'\n";
-        let backends = [Backend::Lsm, Backend::TracePoint];
-        assert_eq!(guest.plan(&backends, &["kernel", "real"]), expected);
+        assert_eq!(guest.plan(&[Backend::Lsm, Backend::TracePoint]), expected);
     }
 }

@@ -26,6 +26,7 @@ pub fn main(repo: &Repo, kernels: &[String], backends: &[Backend]) -> Result<()>
             ("trigger".to_owned(), repo.trigger()),
             ("bench".to_owned(), repo.bench()),
         ],
+        tests: Vec::new(),
         filters: Vec::new(),
         measures: vec!["guest".to_owned()],
         accepts: false,
@@ -49,7 +50,7 @@ fn one(
     let directory = repo.target.join("vm").join(format!("{}-bench", kernel.name));
     fs::create_dir_all(&directory)?;
     let (initrd, log) = (directory.join("initramfs.cpio"), directory.join("serial.log"));
-    cpio::write(&guest.start(kernel, backends, &[])?, &initrd)?;
+    cpio::write(&guest.start(kernel, backends)?, &initrd)?;
     let machine = Machine {
         kernel: &kernel.image()?,
         initrd: &initrd,

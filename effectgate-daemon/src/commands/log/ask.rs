@@ -54,7 +54,13 @@ pub fn subtrees(paths: &[PathBuf]) -> Result<Vec<Subtree>> {
     let mut all = Vec::new();
     for path in paths {
         all.push(subtree(path)?);
-        let real = path.canonicalize().ok().map(|real| Subtree::new(bytes(&real)));
+        // As far as it is there: the job may have removed the rest.
+        let real = path.ancestors().find_map(|there| {
+            let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+            let rest = path.strip_prefix(there).unwrap_or(path);
+            Some(there.canonicalize().ok()?.join(rest))
+        });
+        let real = real.map(|real| Subtree::new(bytes(&real)));
         all.extend(real.filter(|real| !all.contains(real)));
     }
     Ok(all)

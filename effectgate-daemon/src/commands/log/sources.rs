@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use effectgate_core::{
     bundle::EVENTS,
     forensics::{End, Filter, Frame, Record, Scan},
+    pin,
 };
 
 use super::ask::shown;
@@ -72,7 +73,15 @@ impl Sources {
         }
         sources.tell_links(named);
         if sources.logs.len() > 1 {
-            sources.logs.sort_by_cached_key(|path| (begins(path), path.clone()));
+            let begin = |path: PathBuf| (begins(&path), path);
+            let mut logs: Vec<_> =
+                std::mem::take(&mut sources.logs).into_iter().map(begin).collect();
+            logs.sort();
+            // A packed bundle may lie beside what was packed.
+            logs.dedup_by(|(one, path), (before, _)| {
+                is_packed(path) && one.is_some() && one == before
+            });
+            sources.logs = logs.into_iter().map(|(_, path)| path).collect();
         }
         Ok(sources)
     }
@@ -243,14 +252,14 @@ pub fn asked<'a>(
     Ok(filter.matches(&record).then_some(record))
 }
 
-/// The time of a log's first record; whatever has none comes first, and so does
-/// a pipe, which is read only once.
-fn begins(path: &Path) -> Option<Vec<u8>> {
+/// The time of a log's first record, and the record's digest, which no other log has;
+/// whatever has none comes first, and so does a pipe, which is read only once.
+fn begins(path: &Path) -> Option<(Vec<u8>, String)> {
     let kind = fs::metadata(path).ok()?.file_type();
     if !kind.is_dir() && !kind.is_file() {
         return None;
     }
     let mut scan = Scan::new(log_at(path).ok()?);
-    let (frame, _) = scan.step().ok()?;
-    Some(frame.ts.to_vec())
+    let (frame, line) = scan.step().ok()?;
+    Some((frame.ts.to_vec(), pin::digest(line)))
 }

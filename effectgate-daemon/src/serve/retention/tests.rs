@@ -98,7 +98,7 @@ fn what_ended_in_the_future_goes_last() {
 fn what_cannot_go_stays_alone() {
     let (dir, now) = state(&[("a", 40, 10), ("b", 39, 10), ("c", 38, 10)]);
     // Whatever stands in its way cannot be taken over.
-    let way = dir.path().join("jobs/.dropped-a");
+    let way = dir.path().join("jobs/.tried-a");
     fs::write(&way, "").expect("write");
     fs::create_dir(dir.path().join("jobs/b/verdict.json")).expect("make");
     let then = now - Duration::from_secs(39 * DAY);
@@ -106,7 +106,15 @@ fn what_cannot_go_stays_alone() {
     let made = File::open(dir.path().join("jobs/b/verdict.json")).expect("it is there");
     made.set_modified(then).expect("its time");
     retention(dir.path(), Some(30), None).sweep(now, &mut |_| {}).expect("done");
-    assert_eq!(left(dir.path()), [".dropped-a", "a"]);
+    assert_eq!(left(dir.path()), [".tried-a", "a"]);
+    // What was not done is not written down, and no other makes room for it.
+    assert_eq!(said(dir.path()), own(&[("b", "age"), ("c", "age")]));
+    let (dir, now) = state(&[("large", 40, 1000), ("small", 2, 10)]);
+    fs::write(dir.path().join("jobs/.tried-large"), "").expect("write");
+    retention(dir.path(), None, Some(100))
+        .sweep(now, &mut |_| panic!("nothing goes"))
+        .expect("done");
+    assert_eq!(left(dir.path()), [".tried-large", "large", "small"]);
 }
 
 #[test]
