@@ -73,15 +73,22 @@ impl Sources {
         }
         sources.tell_links(named);
         if sources.logs.len() > 1 {
-            let begin = |path: PathBuf| (begins(&path), path);
+            let begin = |path: PathBuf| match begins(&path) {
+                Some((ts, record)) => (Some(ts), path, Some(record)),
+                None => (None, path, None),
+            };
             let mut logs: Vec<_> =
                 std::mem::take(&mut sources.logs).into_iter().map(begin).collect();
             logs.sort();
             // A packed bundle may lie beside what was packed.
-            logs.dedup_by(|(one, path), (before, _)| {
-                is_packed(path) && one.is_some() && one == before
+            let unpacked = logs.iter().filter(|(_, path, _)| !is_packed(path));
+            let mut known: HashSet<_> =
+                unpacked.flat_map(|(_, _, record)| record.clone()).collect();
+            logs.retain(|(_, path, record)| {
+                !is_packed(path)
+                    || record.as_ref().is_none_or(|record| known.insert(record.clone()))
             });
-            sources.logs = logs.into_iter().map(|(_, path)| path).collect();
+            sources.logs = logs.into_iter().map(|(_, path, _)| path).collect();
         }
         Ok(sources)
     }
