@@ -95,20 +95,20 @@ impl Tally {
             return;
         }
         let kind = self.kinds.entry((violation.class, violation.action)).or_default();
-        let mut listed = violation.clone();
-        let bytes = self.bytes + size(&listed);
-        if self.violations.len() < LISTED && bytes <= LISTED_BYTES {
+        let (own, ancestry) = sizes(violation);
+        let bytes = self.bytes + own + ancestry;
+        let is_first = self.violations.len() < LISTED && bytes <= LISTED_BYTES;
+        if is_first {
             self.bytes = bytes;
+        } else if kind.listed < OF_EACH && kind.bytes + own <= OF_EACH_BYTES {
+            kind.bytes += own;
         } else {
-            if let Some(process) = &mut listed.process {
-                process.ancestry.clear();
-            }
-            let bytes = kind.bytes + size(&listed);
-            if kind.listed >= OF_EACH || bytes > OF_EACH_BYTES {
-                *self.unlisted.entry(violation.class).or_default() += 1;
-                return;
-            }
-            kind.bytes = bytes;
+            *self.unlisted.entry(violation.class).or_default() += 1;
+            return;
+        }
+        let mut listed = violation.clone();
+        if let Some(process) = listed.process.as_mut().filter(|_| !is_first) {
+            process.ancestry.clear();
         }
         kind.listed += 1;
         self.index.insert(key, self.violations.len());
@@ -187,15 +187,15 @@ impl Tally {
     }
 }
 
-/// Bytes of what a violation's text takes.
-fn size(violation: &Violation) -> usize {
-    let process = violation.process.as_ref().map_or(0, |process| {
+/// Bytes of a violation's texts: its own, and those of its process's ancestry.
+fn sizes(violation: &Violation) -> (usize, usize) {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let (own, ancestry) = violation.process.as_ref().map_or((0, 0), |process| {
         let parents = process.ancestry.iter();
-        let parents =
-            parents.map(|parent| parent.exe.as_ref().map_or(0, String::len) + parent.comm.len());
-        process.exe.as_ref().map_or(0, String::len) + process.comm.len() + parents.sum::<usize>()
+        let parents = parents.map(|parent| length(&parent.exe) + parent.comm.len());
+        (length(&process.exe) + process.comm.len(), parents.sum())
     });
-    violation.object.len() + violation.program.as_ref().map_or(0, String::len) + process
+    (violation.object.len() + length(&violation.program) + own, ancestry)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use effectgate_core::{bundle, packet::Problem};
 use tar::{EntryType, Header};
 use tempfile::TempDir;
 
+use crate::whole::directory;
+
 use super::{Bundle, extra, plain};
 
 /// A bundle is never larger when it is unpacked, bytes.
@@ -72,10 +74,9 @@ pub fn unpack(path: &Path, problems: &mut Vec<Problem>) -> Result<TempDir> {
 /// When there is such a file already, or it cannot be written.
 pub fn pack(bundle: &Bundle, output: &Path) -> Result<()> {
     let what = || format!("cannot write the archive {}", output.display());
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o644))
-        .tempfile_in(parent.unwrap_or(Path::new(".")))
+        .tempfile_in(directory(output))
         .with_context(what)?;
     ensure!(bundle.names().count() <= MOST, "{}: the bundle has more than {MOST} files", what());
     let mut encoder = zstd::Encoder::new(&mut file, LEVEL).with_context(what)?;

@@ -1,9 +1,6 @@
 //! `effectgate decide`
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
 use anyhow::{Context, Result};
 use effectgate_core::{
@@ -24,6 +21,7 @@ use crate::{
     exit::{self, Code, Outcomes},
     ledger,
     sign::PublicKey,
+    whole::directory,
 };
 
 pub fn decide(args: &Decide, format: Format) -> Outcomes {
@@ -147,7 +145,7 @@ pub fn read(args: &Sides) -> Result<Read> {
         Read { sides: Vec::new(), runs: Vec::new(), problems: Vec::new(), said: Vec::new() };
     for (side, path) in [("left", &args.left), ("right", &args.right)] {
         let mut problems = Vec::new();
-        let bundle = Bundle::open(&bundle_of(path), &mut problems)?;
+        let bundle = Bundle::open(bundle_of(path), &mut problems)?;
         let mut checked = check(&bundle, &keys, &mut problems)
             .with_context(|| format!("the {side} bundle, {}", path.display()))?;
         read.problems.extend(problems.into_iter().map(|mut problem| {
@@ -171,13 +169,9 @@ pub fn read(args: &Sides) -> Result<Read> {
 }
 
 /// The bundle that a verdict lies in.
-fn bundle_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if path.file_name().is_some_and(|name| name == VERDICT) => {
-            if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() }
-        }
-        _ => path.to_owned(),
-    }
+fn bundle_of(path: &Path) -> &Path {
+    let is_verdict = path.file_name().is_some_and(|name| name == VERDICT);
+    if is_verdict { directory(path) } else { path }
 }
 
 /// A runner that is not named goes by its side in messages.

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::visible;
 
 /// A word of a command line, as a POSIX shell takes it for one: names come from
-/// files that somebody else may have written.
+/// files that somebody else may have written. What would steer a terminal is shown
+/// and not kept.
 #[must_use]
 pub fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);

@@ -47,6 +47,7 @@ use crate::{
     },
 };
 pub use canary::run_if_asked as run_if_canary;
+pub use roots::real;
 
 /// How the engine is to watch.
 #[derive(Clone, Debug)]

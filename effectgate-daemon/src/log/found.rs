@@ -70,11 +70,14 @@ impl Found {
     /// # Errors
     /// When a file cannot be read. What does not hold is found, and no error.
     pub fn of(path: &Path, key: Option<&PublicKey>) -> Result<Found> {
-        // Read first: a log that is written to meanwhile grows past what is said of it.
-        let beside = Beside::of(directory_of(path))?;
         let log = Log::open(path)?;
-        let alone = !path.is_dir() && log.segments().len() == 1;
-        Found::with(path, log, (!alone).then_some(&beside), key)
+        if !path.is_dir() && log.segments().len() == 1 {
+            return Found::of_log(path, log, key);
+        }
+        // What is beside it is read first, and the log opened after that: it may be
+        // written to meanwhile, and then grows past what is said of it.
+        let beside = Beside::of(directory_of(path))?;
+        Found::with(path, Log::open(path)?, Some(&beside), key)
     }
 
     /// The same of one file that was opened, and of which nothing was taken.

@@ -18,6 +18,7 @@ use super::{
     files::regular,
     segments::{self, Segments},
 };
+use crate::whole::directory;
 
 /// Large, so that nearly every line is judged where it was read.
 pub const BUFFER: usize = 1 << 18;
@@ -89,8 +90,7 @@ impl Log {
         // One file: it can be a pipe, so it is opened once here and kept.
         let first = File::open(path).with_context(what)?;
         if path.file_name().is_some_and(|name| name == EVENTS) {
-            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-            let log = Log::of_directory(dir.unwrap_or(Path::new("."))).with_context(what)?;
+            let log = Log::of_directory(directory(path)).with_context(what)?;
             if log.segments.len() > 1 {
                 return Ok(log);
             }
@@ -130,7 +130,7 @@ impl Log {
         if let Some(file) = held {
             let file = Arc::new(file);
             let open =
-                move || Ok(Box::new(Held { file: Arc::clone(&file), at: 0 }) as Box<dyn Read>);
+                move || Ok(Box::new(FromStart { file: Arc::clone(&file), at: 0 }) as Box<dyn Read>);
             sources.push((EVENTS.to_owned(), Box::new(open)));
         }
         let mut log = Log::from_sources(sources);
@@ -298,12 +298,12 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn BufRead>> {
 }
 
 /// A file that is open already, read from its start.
-struct Held {
+struct FromStart {
     file: Arc<File>,
     at: u64,
 }
 
-impl Read for Held {
+impl Read for FromStart {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.file.read_at(buffer, self.at)?;
         self.at += length as u64;

@@ -89,8 +89,13 @@ impl Evidence {
         if fs::read_dir(held.path()).with_context(what)?.next().is_some() {
             bail!("the evidence directory {} is not empty: give each run its own", dir.display());
         }
+        let log = Writer::create(&held, kept.segment_bytes).inspect_err(|_| {
+            if is_new {
+                let _ = fs::remove_dir(dir);
+            }
+        })?;
         let mut evidence = Evidence {
-            log: Writer::create(&held, kept.segment_bytes)?,
+            log,
             dir: held,
             is_new,
             signer: kept.signer,

@@ -13,6 +13,8 @@ use prometheus::{
     Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+use crate::whole::directory;
+
 /// Every metric of one engine.
 #[derive(Debug)]
 pub struct Metrics {
@@ -164,11 +166,10 @@ impl Metrics {
     /// When the file cannot be written.
     pub fn write(&self, file: &Path) -> Result<()> {
         let what = || format!("cannot write the metrics file {}", file.display());
-        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
         // A name that nobody could have put a link at.
         let mut part = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(dir.unwrap_or(Path::new(".")))
+            .tempfile_in(directory(file))
             .with_context(what)?;
         part.write_all(&self.text()?).with_context(what)?;
         part.persist(file).with_context(what)?;

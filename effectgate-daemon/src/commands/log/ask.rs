@@ -10,7 +10,7 @@ use effectgate_core::{
     record::{EnvAction, GuardAction, ProcessAction},
 };
 
-use crate::{cli::Which, clock};
+use crate::{cli::Which, clock, engine::real};
 
 /// # Errors
 /// When something is asked for that no record can have.
@@ -55,13 +55,10 @@ pub fn subtrees(paths: &[PathBuf]) -> Result<Vec<Subtree>> {
     for path in paths {
         all.push(subtree(path)?);
         // As far as it is there: the job may have removed the rest.
-        let real = path.ancestors().find_map(|there| {
-            let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
-            let rest = path.strip_prefix(there).unwrap_or(path);
-            Some(there.canonicalize().ok()?.join(rest))
-        });
-        let real = real.map(|real| Subtree::new(bytes(&real)));
-        all.extend(real.filter(|real| !all.contains(real)));
+        let real = Subtree::new(bytes(&real(path)?));
+        if !all.contains(&real) {
+            all.push(real);
+        }
     }
     Ok(all)
 }

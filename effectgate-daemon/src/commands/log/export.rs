@@ -27,6 +27,7 @@ use super::{
 use crate::{
     cli::{Format, LogExport},
     exit::{self, Code, Outcomes},
+    whole::directory,
 };
 use columns::Columns;
 
@@ -96,10 +97,9 @@ impl Table {
         if path.symlink_metadata().is_ok() {
             bail!("{} is there already; name a new file", path.display());
         }
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(dir.unwrap_or(Path::new(".")))
+            .tempfile_in(directory(path))
             .with_context(|| format!("cannot create {}", path.display()))?;
         let schema = Arc::new(parse_message_type(RECORDS).context("the schema of records")?);
         let version = KeyValue::new("effectgate.schema".to_owned(), SCHEMA.to_owned());

@@ -14,7 +14,7 @@ use effectgate_core::{
 };
 
 use super::ask::shown;
-use crate::{bundle::log_at, commands::tell, exit, log};
+use crate::{bundle::log_at, commands::tell, exit, log, whole::directory};
 
 /// What becomes of the reading after a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,12 +196,8 @@ impl Sources {
     /// A log, unless it is one of those already: its `events.jsonl` means all of
     /// it.
     fn add(&mut self, path: PathBuf) {
-        let place = match path.parent() {
-            Some(dir) if path.file_name().is_some_and(|name| name == EVENTS) => {
-                if dir.as_os_str().is_empty() { Path::new(".") } else { dir }
-            }
-            _ => &path,
-        };
+        let is_open = path.file_name().is_some_and(|name| name == EVENTS);
+        let place = if is_open { directory(&path) } else { &path };
         if self.known.insert(place.canonicalize().unwrap_or_else(|_| place.to_owned())) {
             self.logs.push(path);
         } else {

@@ -1,9 +1,9 @@
 //! A packet's files, read and written so that nothing leads out of it.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead, Read, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    fs::{File, OpenOptions},
+    io::{self, BufRead, Read},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -11,7 +11,10 @@ use anyhow::{Context, Result};
 use effectgate_core::{packet::Problem, pin};
 use sha2::{Digest, Sha256};
 
-use crate::commands::policy::{LARGEST, at_most};
+use crate::{
+    commands::policy::{LARGEST, at_most},
+    whole::replace,
+};
 
 /// A file's bytes, unless it is missing, no plain file, or too large.
 pub fn bytes(
@@ -61,14 +64,7 @@ pub fn open(
 /// Replaces a file whole: whoever looks sees the old or the new one.
 pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let path = directory.join(name);
-    let what = || format!("cannot write {}", path.display());
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o644))
-        .tempfile_in(directory)
-        .with_context(what)?;
-    file.write_all(bytes).with_context(what)?;
-    file.persist(&path).with_context(what)?;
-    Ok(())
+    replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A file that is hashed as it is read: what was judged is what was hashed.
