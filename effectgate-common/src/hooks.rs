@@ -77,6 +77,8 @@ pub struct Hook {
     pub since: (u8, u8),
     /// First kernel on which another row does better.
     pub until: Option<(u8, u8)>,
+    /// The program that it stands in for when the kernel skips that.
+    pub again: Option<&'static str>,
     /// What it contributes, for the document of hooks.
     pub doc: &'static str,
 }
@@ -89,13 +91,59 @@ const fn row(
     since: (u8, u8),
     doc: &'static str,
 ) -> Hook {
-    Hook { program, attach, on, serves, since, until: None, doc }
+    Hook { program, attach, on, serves, since, until: None, again: None, doc }
 }
 
 /// A row for kernels before the one on which another row does better.
 const fn before(until: (u8, u8), row: Hook) -> Hook {
     Hook { until: Some(until), ..row }
 }
+
+/// A row that is told of the same once more, from Linux 7.0 on: since then programs
+/// on tracepoints can be preempted, and the kernel skips one for other tasks on the
+/// same processor until it has ended.
+const fn again(program: &'static str, first: Hook) -> Hook {
+    Hook {
+        program,
+        again: Some(first.program),
+        since: (7, 0),
+        doc: "the same, should the kernel have skipped the first",
+        ..first
+    }
+}
+
+const FORK: Hook = row(
+    "task_fork",
+    T("task_newtask"),
+    On::Every,
+    Serves::Identity,
+    (5, 5),
+    "a child or thread inherits its parent's job, an io_uring's workers included; CLONE_INTO_CGROUP is noticed",
+);
+const EXEC: Hook = row(
+    "task_exec",
+    T("sched_process_exec"),
+    On::Every,
+    Serves::Exec,
+    (5, 5),
+    "the file that runs, its arguments and environment",
+);
+const EXIT: Hook = row(
+    "task_exit",
+    T("sched_process_exit"),
+    On::Every,
+    Serves::Identity,
+    (5, 5),
+    "the last thread of a process ended",
+);
+const MOVE: Hook = row(
+    "cgroup_move",
+    T("cgroup_attach_task"),
+    On::Every,
+    Serves::Identity,
+    (5, 5),
+    "a task enters or leaves a job's cgroup",
+);
 
 #[rustfmt::skip]
 use Attach::{Function as F, Lsm, Sock as S, SockAddr as A, TracePoint as T};
@@ -107,10 +155,14 @@ pub const MINIMUM: (u8, u8) = (6, 1);
 /// Every hook of every backend.
 #[rustfmt::skip]
 pub const HOOKS: &[Hook] = &[
-    row("task_fork", T("task_newtask"), On::Every, Serves::Identity, (5, 5), "a child or thread inherits its parent's job, an io_uring's workers included; CLONE_INTO_CGROUP is noticed"),
-    row("task_exec", T("sched_process_exec"), On::Every, Serves::Exec, (5, 5), "the file that runs, its arguments and environment"),
-    row("task_exit", T("sched_process_exit"), On::Every, Serves::Identity, (5, 5), "the last thread of a process ended"),
-    row("cgroup_move", T("cgroup_attach_task"), On::Every, Serves::Identity, (5, 5), "a task enters or leaves a job's cgroup"),
+    FORK,
+    again("task_fork_again", FORK),
+    EXEC,
+    again("task_exec_again", EXEC),
+    EXIT,
+    again("task_exit_again", EXIT),
+    MOVE,
+    again("cgroup_move_again", MOVE),
 
     row("network_made", F("copy_net_ns"), On::Objects, Serves::Identity, (5, 7), "a network namespace that the job makes is its own"),
 

@@ -141,6 +141,9 @@ pub enum Stage {
     Ring,
     /// A record came out of the ring that could not be decoded.
     Decode,
+    /// The kernel did not run a program: an earlier run of it on that processor had
+    /// been preempted.
+    Hook,
 }
 
 /// How the command ended.

@@ -59,7 +59,7 @@ names! {
     Backend { Lsm = "lsm", Fentry = "fentry", TracePoint = "tracepoint" }
     Coverage { None = "none", Argument = "argument", Object = "object" }
     Mode { Observe = "observe", Kill = "kill", Enforce = "enforce" }
-    Stage { Ring = "ring", Decode = "decode" }
+    Stage { Ring = "ring", Decode = "decode", Hook = "hook" }
     FileOp {
         OpenRead = "open_read", OpenWrite = "open_write", Create = "create", Mkdir = "mkdir",
         Rmdir = "rmdir", Unlink = "unlink", Rename = "rename", Link = "link", Symlink = "symlink",

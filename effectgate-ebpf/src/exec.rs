@@ -4,7 +4,6 @@ use core::mem::{offset_of, size_of};
 
 use aya_ebpf::{
     helpers::generated::{bpf_probe_read_kernel_str, bpf_probe_read_user},
-    macros::btf_tracepoint,
     programs::{BtfTracePointContext, LsmContext},
 };
 use aya_log_ebpf::debug;
@@ -28,22 +27,25 @@ use crate::{
     open,
     repeat::{GO_ON, STOP, repeat},
     scope,
+    told::told,
 };
+
+told! { 1 "sched_process_exec" task_exec task_exec_again => runs }
 
 /// `sched_process_exec(task, old_pid, bprm)`: the new image is in place, none
 /// of its instructions has run.
-#[btf_tracepoint(function = "sched_process_exec")]
-pub fn task_exec(ctx: BtfTracePointContext) -> i32 {
+#[inline(always)]
+fn runs(ctx: &BtfTracePointContext) -> bool {
     let old_tid: u32 = ctx.arg(1);
     let bprm: Ptr = ctx.arg(2);
-    let Some(job) = relabel(old_tid) else { return 0 };
-    debug!(&ctx, "thread {} of job {} runs another program", scope::tid(), job);
+    let Some(job) = relabel(old_tid) else { return false };
+    debug!(ctx, "thread {} of job {} runs another program", scope::tid(), job);
     let task = scope::task();
     namespace::runs(job, task);
     if executed(task, bprm, job).is_none() {
         emit::lost(job, class::EXEC);
     }
-    0
+    true
 }
 
 /// A thread that calls execve takes over the thread id of its group's leader.

@@ -2,7 +2,7 @@
 
 use core::mem::size_of;
 
-use aya_ebpf::{macros::btf_tracepoint, programs::BtfTracePointContext};
+use aya_ebpf::programs::BtfTracePointContext;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
     wire::{ExitBody, ForkBody, decision, kind, op},
@@ -20,13 +20,17 @@ use crate::{
     moves::moved,
     namespace, scope,
     syscall::{CLONE_NEWNS, guard},
+    told::told,
 };
+
+told! { 2 "task_newtask" task_fork task_fork_again => made }
+told! { 3 "sched_process_exit" task_exit task_exit_again => ends }
 
 /// `task_newtask(task, clone_flags)`: before the task runs for the first time.
 /// Unlike `sched_process_fork` it also tells of the threads that the kernel
 /// makes for a process, such as an io_uring's workers.
-#[btf_tracepoint(function = "task_newtask")]
-pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
+#[inline(always)]
+fn made(ctx: &BtfTracePointContext) -> bool {
     let child: Ptr = ctx.arg(0);
     let flags: u64 = ctx.arg(1);
     if flags & namespace::CLONE_NEWNET != 0
@@ -39,7 +43,7 @@ pub fn task_fork(ctx: BtfTracePointContext) -> i32 {
     {
         guard(job, op::VIEW, 0);
     }
-    0
+    true
 }
 
 #[inline(always)]
@@ -91,12 +95,13 @@ pub fn parent(task: Ptr) -> Option<u32> {
     follow(task, &OFF_TASK_PARENT).and_then(|parent| read(parent, &OFF_TASK_TGID))
 }
 
-/// `sched_process_exit(task)`: each thread, while it is still itself.
-#[btf_tracepoint(function = "sched_process_exit")]
-pub fn task_exit(ctx: BtfTracePointContext) -> i32 {
+/// `sched_process_exit(task)`: each thread, while it is still itself. Afterwards it
+/// has no label, and nothing is done for it.
+#[inline(always)]
+fn ends(ctx: &BtfTracePointContext) -> bool {
     let task: Ptr = ctx.arg(0);
     exited(task);
-    0
+    false
 }
 
 #[inline(always)]

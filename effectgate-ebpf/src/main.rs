@@ -41,6 +41,7 @@ mod scope;
 mod socket;
 mod socketcalls;
 mod syscall;
+mod told;
 mod unix;
 mod verifier;
 mod walk;

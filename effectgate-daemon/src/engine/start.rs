@@ -82,6 +82,8 @@ impl Work {
         let own = spec.own.iter().chain(&spec.metrics_file).chain(&spec.evidence);
         let own = own.map(|path| real(path).map(bytes)).collect::<Result<_>>()?;
         let seen = self.recent_canary()?;
+        // What went by before is none of its business.
+        self.anybodys();
         let ts = self.now();
         self.attributor.start(id, listed.clone(), roots.clone(), found.links);
         self.kernel.counters(id, true)?;
@@ -101,6 +103,7 @@ impl Work {
                 records: 0,
                 violations: 0,
                 lost: 0,
+                unnumbered: 0,
                 failed: None,
                 bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
                 launched: None,

@@ -46,7 +46,7 @@ impl Work {
         if !self.jobs.is_empty() {
             self.check();
         }
-        self.garbled();
+        self.anybodys();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
@@ -80,7 +80,8 @@ impl Work {
     /// counted as lost: nothing explains them.
     pub(super) fn holes(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let unexplained = self.kernel.missing(id).saturating_sub(job.lost);
+        let explained = job.lost - job.unnumbered;
+        let unexplained = self.kernel.missing(id).saturating_sub(explained);
         if unexplained > 0 {
             job.lost += unexplained;
             let lost = vec![(Class::Guard, unexplained)];
@@ -115,21 +116,29 @@ impl Work {
         }
     }
 
-    /// Turns records that could not be decoded into gap records. Whose they were
-    /// cannot be told, so every job is told.
-    pub(super) fn garbled(&mut self) {
-        let count = std::mem::take(&mut self.garbled);
+    /// Turns records that could not be decoded, and effects that the kernel did not
+    /// tell of, into gap records. Whose they were cannot be told, so every job is told.
+    pub(super) fn anybodys(&mut self) {
+        let garbled = std::mem::take(&mut self.garbled);
+        self.lost_of_all(Stage::Decode, vec![(Class::Guard, garbled)]);
+        match self.kernel.skipped() {
+            Ok(skipped) => self.lost_of_all(Stage::Hook, skipped),
+            Err(error) => self.wrong(format!("{error:#}")),
+        }
+    }
+
+    fn lost_of_all(&mut self, stage: Stage, lost: Vec<(Class, u64)>) {
+        let count: u64 = lost.iter().map(|(_, count)| count).sum();
         if count == 0 {
             return;
         }
-        let lost = vec![(Class::Guard, count)];
-        self.metrics.lost(Stage::Decode, &lost);
-        for job in self.jobs.keys().copied().collect::<Vec<_>>() {
-            let lost = lost.clone();
-            if let Some(job) = self.jobs.get_mut(&job) {
+        self.metrics.lost(stage, &lost);
+        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
+            if let Some(job) = self.jobs.get_mut(&id) {
                 job.lost += count;
+                job.unnumbered += if stage == Stage::Hook { count } else { 0 };
             }
-            self.step(Input::Gap { job, ts: self.now(), stage: Stage::Decode, lost });
+            self.step(Input::Gap { job: id, ts: self.now(), stage, lost: lost.clone() });
         }
     }
 }

@@ -188,7 +188,7 @@ impl Work {
 
     /// Effects may go unseen from now on: where they were to be kept from
     /// happening, nothing does so any more.
-    fn wrong(&mut self, why: String) {
+    pub(super) fn wrong(&mut self, why: String) {
         if self.watch.wrong.as_ref() != Some(&why) {
             self.void(&why, true);
             self.watch.wrong = Some(why);

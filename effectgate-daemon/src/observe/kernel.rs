@@ -26,8 +26,9 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::{
     attached::Links,
     identity::Registrar,
-    load::{self, attach, info, offsets, program_name, version},
+    load::{self, attach, descriptor, info, offsets, program_name, version},
     order::Order,
+    skipped::Skipped,
 };
 
 /// The kernel object that was built with this binary; empty when it was built
@@ -44,6 +45,7 @@ pub struct Kernel {
     bulk: RingBuf<MapData>,
     order: Order,
     links: Links,
+    skipped: Skipped,
     registrar: Rc<Registrar>,
     /// What the programs themselves have to say, when it was asked for.
     diagnostics: Option<EbpfLogger<&'static dyn log::Log>>,
@@ -95,7 +97,7 @@ impl Kernel {
             MINIMUM.0,
             MINIMUM.1
         );
-        let mut programs = Vec::new();
+        let (mut programs, mut skipped) = (Vec::new(), Skipped::default());
         let mut hooks: Vec<_> =
             HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)).collect();
         hooks.sort_by_key(|hook| !hook.goes_first());
@@ -109,6 +111,7 @@ impl Kernel {
             let verified = info.verified_instruction_count();
             tracing::debug!(program = %name, verified, took = ?at.elapsed(), "attached");
             programs.push(info.id());
+            skipped.watch(hook, descriptor(&bpf, &name)?);
         }
         let links = Links::to(&programs)?;
         ensure!(links.count() == programs.len(), "some programs are attached by no link");
@@ -122,7 +125,7 @@ impl Kernel {
         let registrar = Rc::new(Registrar::new(registrar)?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
         let order = Order::default();
-        Ok(Kernel { bpf, critical, bulk, order, links, registrar, diagnostics, backend })
+        Ok(Kernel { bpf, critical, bulk, order, links, skipped, registrar, diagnostics, backend })
     }
 
     /// Who says which file is which.
@@ -137,6 +140,15 @@ impl Kernel {
     /// When one is not, or cannot be asked.
     pub fn attached(&self) -> Result<()> {
         self.links.check()
+    }
+
+    /// How often the kernel did not run a program since this was last asked, by
+    /// class. Whose effects those were cannot be told.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn skipped(&mut self) -> Result<Vec<(Class, u64)>> {
+        self.skipped.take()
     }
 
     /// Passes on what the programs logged (with `-vv`).

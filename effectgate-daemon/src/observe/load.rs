@@ -1,6 +1,10 @@
 //! Loading the kernel object and attaching its programs.
 
-use std::{borrow::Cow, fs::File, os::fd::AsFd};
+use std::{
+    borrow::Cow,
+    fs::File,
+    os::fd::{AsFd, AsRawFd, RawFd},
+};
 
 use anyhow::{Context, Result, bail};
 use aya::{
@@ -105,6 +109,12 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
         (attach, _) => bail!("the object's program {} is no {attach:?}", hook.program),
     }
     Ok(())
+}
+
+/// The descriptor of a loaded program, which is open as long as the program is there.
+pub fn descriptor(bpf: &Ebpf, name: &str) -> Result<RawFd> {
+    let program = bpf.program(name).with_context(|| format!("the object has no program {name}"))?;
+    Ok(program.fd()?.as_fd().as_raw_fd())
 }
 
 /// What the kernel says of a loaded program.

@@ -24,6 +24,7 @@ mod names;
 mod namespaces;
 mod reached;
 mod recorded;
+mod skipped;
 mod smoke;
 mod sockets;
 mod stage;
@@ -331,6 +332,7 @@ fn every_hook_has_a_case() {
             manifests::HOOKS,
             listeners::HOOKS,
             namespaces::HOOKS,
+            skipped::HOOKS,
         ];
         cases.chain(rooms.into_iter().flatten())
     };

@@ -191,6 +191,7 @@ pub(crate) fn cause(effect: &str, args: &Args) -> io::Result<()> {
         "rename-storm" => storm::renames(args),
         "mount-storm" => storm::mounts(args),
         "attempts" => storm::attempts(args),
+        "preempted-programs" => storm::programs(args),
         "measure" => measure::measure(args),
         "flood" => measure::flood(args),
 

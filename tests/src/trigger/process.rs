@@ -57,7 +57,7 @@ pub(crate) fn env_exec(name: &str) -> io::Result<()> {
     execve(&own, &strings, &environment)
 }
 
-fn own_path() -> io::Result<CString> {
+pub(crate) fn own_path() -> io::Result<CString> {
     CString::new(std::env::current_exe()?.into_os_string().into_vec()).map_err(|_| invalid())
 }
 

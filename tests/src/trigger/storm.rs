@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use crate::process::{forever, in_child, print, wait};
+use crate::process::{environment, execve, forever, in_child, own_path, print, wait};
 use crate::sys::{Args, descriptor, done};
 use crate::{file, place};
 
@@ -144,4 +144,39 @@ pub(crate) fn attempts(args: &Args) -> io::Result<()> {
         }
     }
     print(format!("{tried} {failed}\n").as_bytes())
+}
+
+/// `preempted-programs COUNT`: so many programs, one after the other, and as many on
+/// the same processor by who takes it away from them at any moment.
+pub(crate) fn programs(args: &Args) -> io::Result<()> {
+    let count = args.number(0)?;
+    // SAFETY: a set of processors is integers.
+    let mut first: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set has room for the number.
+    unsafe { libc::CPU_SET(0, &mut first) };
+    let size = size_of_val(&first);
+    // SAFETY: the set lives across the call.
+    done(unsafe { libc::sched_setaffinity(0, size, &raw const first) })?;
+    let urgent = in_child(|| {
+        let priority = libc::sched_param { sched_priority: 1 };
+        // SAFETY: the structure lives across the call.
+        done(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) })?;
+        run(count, || {
+            // Nothing is waited for: it is to come at any moment.
+            std::thread::sleep(Duration::from_micros(700));
+        })
+    })?;
+    run(count, || {})?;
+    wait(urgent)
+}
+
+/// Runs `trigger true` so often.
+fn run(count: i32, mut between: impl FnMut()) -> io::Result<()> {
+    let own = own_path()?;
+    let strings = [own.clone(), c"true".to_owned()];
+    for _ in 0..count {
+        between();
+        wait(in_child(|| execve(&own, &strings, &environment()))?)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,56 @@
+//! Tracepoints that two programs are told of. From Linux 7.0 on such a program can
+//! be preempted, and is then skipped for every other task on that processor until
+//! it has ended. The second one, attached behind the first, does what the first did
+//! not; it takes so little time otherwise that it is hardly ever preempted itself.
+
+use aya_ebpf::{helpers::bpf_get_current_pid_tgid, macros::map, maps::LruHashMap};
+
+/// What first programs did that second ones have not looked at, by thread and
+/// tracepoint: one entry for each processor, but for what a skipped second one left.
+#[map]
+static DONE: LruHashMap<u64, u8> = LruHashMap::with_max_entries(4096, 0);
+
+/// A tracepoint, whose number is above those of threads.
+#[derive(Clone, Copy)]
+pub struct Tracepoint(pub u64);
+
+impl Tracepoint {
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self.0 << 32 | bpf_get_current_pid_tgid() & 0xffff_ffff
+    }
+
+    /// By the first program, when it did what must not be done twice.
+    #[inline(always)]
+    pub fn done(self) {
+        let _ = DONE.insert(self.key(), 0, 0);
+    }
+
+    /// By the second one.
+    #[inline(always)]
+    pub fn take(self) -> bool {
+        DONE.remove(self.key()).is_ok()
+    }
+}
+
+/// Both programs: the function says whether it must not be called again.
+macro_rules! told {
+    ($number:literal $tracepoint:literal $first:ident $again:ident => $room:path) => {
+        #[aya_ebpf::macros::btf_tracepoint(function = $tracepoint)]
+        pub fn $first(ctx: aya_ebpf::programs::BtfTracePointContext) -> i32 {
+            if $room(&ctx) {
+                $crate::told::Tracepoint($number).done();
+            }
+            0
+        }
+
+        #[aya_ebpf::macros::btf_tracepoint(function = $tracepoint)]
+        pub fn $again(ctx: aya_ebpf::programs::BtfTracePointContext) -> i32 {
+            if !$crate::told::Tracepoint($number).take() {
+                $room(&ctx);
+            }
+            0
+        }
+    };
+}
+pub(crate) use told;
