@@ -1,14 +1,21 @@
-//! Tracepoints that two programs are told of. From Linux 7.0 on such a program can
-//! be preempted, and is then skipped for every other task on that processor until
-//! it has ended. The second one, attached behind the first, does what the first did
-//! not; it takes so little time otherwise that it is hardly ever preempted itself.
+//! Tracepoints that two programs are told of, from Linux 7.0 on. Since then such a
+//! program can be preempted, and is skipped for every other task on that processor
+//! until it has ended. The second one, attached behind the first, does what the
+//! first was skipped for; otherwise it takes so little time that it is hardly ever
+//! preempted itself.
 
 use aya_ebpf::{helpers::bpf_get_current_pid_tgid, macros::map, maps::LruHashMap};
+
+use crate::kernel::offset;
 
 /// What first programs did that second ones have not looked at, by thread and
 /// tracepoint: one entry for each processor, but for what a skipped second one left.
 #[map]
 static DONE: LruHashMap<u64, u8> = LruHashMap::with_max_entries(4096, 0);
+
+/// Whether there are second programs here; the loader sets it.
+#[unsafe(no_mangle)]
+pub static TOLD_TWICE: u64 = 0;
 
 /// A tracepoint, whose number is above those of threads.
 #[derive(Clone, Copy)]
@@ -23,7 +30,9 @@ impl Tracepoint {
     /// By the first program, when it did what must not be done twice.
     #[inline(always)]
     pub fn done(self) {
-        let _ = DONE.insert(self.key(), 0, 0);
+        if offset(&TOLD_TWICE) != 0 {
+            let _ = DONE.insert(self.key(), 0, 0);
+        }
     }
 
     /// By the second one.

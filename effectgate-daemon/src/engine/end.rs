@@ -37,7 +37,7 @@ impl Work {
             notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
         }
         self.flush(id);
-        self.anybodys();
+        self.unattributed();
         self.losses(id);
         self.holes(id);
         self.repeats(id);

@@ -83,7 +83,7 @@ impl Work {
         let own = own.map(|path| real(path).map(bytes)).collect::<Result<_>>()?;
         let seen = self.recent_canary()?;
         // What went by before is none of its business.
-        self.anybodys();
+        self.unattributed();
         let ts = self.now();
         self.attributor.start(id, listed.clone(), roots.clone(), found.links);
         self.kernel.counters(id, true)?;

@@ -46,7 +46,7 @@ impl Work {
         if !self.jobs.is_empty() {
             self.check();
         }
-        self.anybodys();
+        self.unattributed();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
@@ -118,7 +118,7 @@ impl Work {
 
     /// Turns records that could not be decoded, and effects that the kernel did not
     /// tell of, into gap records. Whose they were cannot be told, so every job is told.
-    pub(super) fn anybodys(&mut self) {
+    pub(super) fn unattributed(&mut self) {
         let garbled = std::mem::take(&mut self.garbled);
         self.lost_of_all(Stage::Decode, vec![(Class::Guard, garbled)]);
         match self.kernel.skipped() {

@@ -77,17 +77,6 @@ impl Kernel {
     /// When BTF is missing, an offset is not to be found, a program is refused,
     /// or a hook cannot be attached.
     pub fn load(backend: Backend, ring_bytes: u32, cgroup_root: &Path) -> Result<Kernel> {
-        let bytes = std::fs::read(BTF).with_context(|| {
-            format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
-        })?;
-        let offsets = offsets(&bytes)?;
-        drop(bytes);
-        // Frozen with the offsets: when it is off, the verifier removes it.
-        let asked = tracing::enabled!(tracing::Level::TRACE);
-        let mut bpf = load::maps(&offsets, ring_bytes, asked)?;
-        let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
-        let root = File::open(cgroup_root)
-            .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
         let kernel = version()?;
         ensure!(
             kernel >= MINIMUM,
@@ -97,10 +86,22 @@ impl Kernel {
             MINIMUM.0,
             MINIMUM.1
         );
-        let (mut programs, mut skipped) = (Vec::new(), Skipped::default());
         let mut hooks: Vec<_> =
             HOOKS.iter().filter(|hook| hook.attached(watches(backend), kernel)).collect();
         hooks.sort_by_key(|hook| !hook.goes_first());
+        let bytes = std::fs::read(BTF).with_context(|| {
+            format!("cannot read {BTF}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which every backend needs")
+        })?;
+        let offsets = offsets(&bytes)?;
+        drop(bytes);
+        // Frozen with the offsets: when it is off, the verifier removes it.
+        let asked = tracing::enabled!(tracing::Level::TRACE);
+        let twice = hooks.iter().any(|hook| hook.again.is_some());
+        let mut bpf = load::maps(&offsets, ring_bytes, asked, twice)?;
+        let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
+        let root = File::open(cgroup_root)
+            .with_context(|| format!("cannot open {}", cgroup_root.display()))?;
+        let (mut programs, mut skipped) = (Vec::new(), Skipped::default());
         for hook in hooks {
             let at = Instant::now();
             attach(&mut bpf, hook, backend, &btf, &root)

@@ -29,13 +29,20 @@ use super::{
 
 /// Makes the maps and sets the constants. On its own, since the loader holds a
 /// parsed BTF of the kernel, tens of megabytes, until it is dropped.
-pub fn maps(offsets: &[(&'static str, u64)], ring_bytes: u32, diagnose: bool) -> Result<Ebpf> {
+pub fn maps(
+    offsets: &[(&'static str, u64)],
+    ring_bytes: u32,
+    diagnose: bool,
+    twice: bool,
+) -> Result<Ebpf> {
     let mut loader = EbpfLoader::new();
     for (symbol, value) in offsets {
         loader.override_global(symbol, value, true);
     }
     let wake = u64::from(ring_bytes / 64);
     loader.override_global("WAKE_BYTES", &wake, true);
+    let twice = u64::from(twice);
+    loader.override_global("TOLD_TWICE", &twice, true);
     let level: u8 = if diagnose { aya_log::Level::Trace as u8 } else { 0 };
     loader.override_global(aya_log::LEVEL, &level, true);
     let cpus = aya::util::nr_cpus().map_err(|(what, error)| {

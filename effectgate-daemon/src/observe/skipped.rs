@@ -51,7 +51,11 @@ impl Skipped {
                 misses(&said).with_context(|| format!("{path} has no number behind {MISSES:?}"))?;
             let new = now.saturating_sub(program.skipped);
             if new > 0 {
-                tracing::warn!(program = program.name, times = new, "skipped by the kernel");
+                tracing::warn!(
+                    program = program.name,
+                    times = new,
+                    "the kernel skipped a program, in which another task was preempted"
+                );
                 counts.push((program.class, new));
                 program.skipped = now;
             }
