@@ -78,7 +78,7 @@ pub struct Hook {
     /// First kernel on which another row does better.
     pub until: Option<(u8, u8)>,
     /// The program that it stands in for when the kernel skips that.
-    pub again: Option<&'static str>,
+    pub stands_in_for: Option<&'static str>,
     /// What it contributes, for the document of hooks.
     pub doc: &'static str,
 }
@@ -91,7 +91,7 @@ const fn row(
     since: (u8, u8),
     doc: &'static str,
 ) -> Hook {
-    Hook { program, attach, on, serves, since, until: None, again: None, doc }
+    Hook { program, attach, on, serves, since, until: None, stands_in_for: None, doc }
 }
 
 /// A row for kernels before the one on which another row does better.
@@ -101,11 +101,12 @@ const fn before(until: (u8, u8), row: Hook) -> Hook {
 
 /// A row that is told of the same once more, from Linux 7.0 on: since then programs
 /// on tracepoints can be preempted, and the kernel skips one for other tasks on the
-/// same processor until it has ended.
+/// same processor until it has ended. (`cgroup_attach_task` is called with a lock
+/// held, and cannot.)
 const fn again(program: &'static str, first: Hook) -> Hook {
     Hook {
         program,
-        again: Some(first.program),
+        stands_in_for: Some(first.program),
         since: (7, 0),
         doc: "the same, should the kernel have skipped the first",
         ..first
@@ -136,14 +137,6 @@ const EXIT: Hook = row(
     (5, 5),
     "the last thread of a process ended",
 );
-const MOVE: Hook = row(
-    "cgroup_move",
-    T("cgroup_attach_task"),
-    On::Every,
-    Serves::Identity,
-    (5, 5),
-    "a task enters or leaves a job's cgroup",
-);
 
 #[rustfmt::skip]
 use Attach::{Function as F, Lsm, Sock as S, SockAddr as A, TracePoint as T};
@@ -161,8 +154,7 @@ pub const HOOKS: &[Hook] = &[
     again("task_exec_again", EXEC),
     EXIT,
     again("task_exit_again", EXIT),
-    MOVE,
-    again("cgroup_move_again", MOVE),
+    row("cgroup_move", T("cgroup_attach_task"), On::Every, Serves::Identity, (5, 5), "a task enters or leaves a job's cgroup"),
 
     row("network_made", F("copy_net_ns"), On::Objects, Serves::Identity, (5, 7), "a network namespace that the job makes is its own"),
 

@@ -2,7 +2,9 @@
 
 use core::mem::{offset_of, size_of};
 
-use aya_ebpf::{helpers::bpf_probe_read_kernel, programs::BtfTracePointContext};
+use aya_ebpf::{
+    helpers::bpf_probe_read_kernel, macros::btf_tracepoint, programs::BtfTracePointContext,
+};
 use aya_log_ebpf::debug;
 use effectgate_common::{
     maps::{REGISTRAR_JOB, class},
@@ -24,23 +26,19 @@ use crate::{
     open,
     repeat::{GO_ON, STOP, repeat},
     scope, socket,
-    told::told,
 };
 
-told! { 4 "cgroup_attach_task" cgroup_move cgroup_move_again => moves }
-
 /// `cgroup_attach_task(dst_cgrp, path, task, threadgroup)`
-#[inline(always)]
-fn moves(ctx: &BtfTracePointContext) -> bool {
+#[btf_tracepoint(function = "cgroup_attach_task")]
+pub fn cgroup_move(ctx: BtfTracePointContext) -> i32 {
     let destination: Ptr = ctx.arg(0);
     let task: Ptr = ctx.arg(2);
     // One event for all threads of a process.
     let whole: i32 = ctx.arg(3);
-    let moved = attached(destination, task, whole & 0xff != 0);
-    if let Some((tid, job)) = moved {
-        debug!(ctx, "thread {} moved to the cgroup of job {} (0: of none)", tid, job);
+    if let Some((tid, job)) = attached(destination, task, whole & 0xff != 0) {
+        debug!(&ctx, "thread {} moved to the cgroup of job {} (0: of none)", tid, job);
     }
-    moved.is_some()
+    0
 }
 
 #[inline(always)]

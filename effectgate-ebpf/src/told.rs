@@ -8,8 +8,10 @@ use aya_ebpf::{helpers::bpf_get_current_pid_tgid, macros::map, maps::LruHashMap}
 
 use crate::kernel::offset;
 
-/// What first programs did that second ones have not looked at, by thread and
-/// tracepoint: one entry for each processor, but for what a skipped second one left.
+/// What first programs did that second ones have not looked at yet, by thread and
+/// tracepoint. What a skipped second one left here would have the next one believe
+/// that all was done: user space clears the map when one was skipped. That an entry
+/// is gone too early has something be done twice at worst.
 #[map]
 static DONE: LruHashMap<u64, u8> = LruHashMap::with_max_entries(4096, 0);
 
@@ -42,7 +44,8 @@ impl Tracepoint {
     }
 }
 
-/// Both programs: the function says whether it must not be called again.
+/// Both programs of a tracepoint. The function says whether it must not be called
+/// again for the same.
 macro_rules! told {
     ($number:literal $tracepoint:literal $first:ident $again:ident => $room:path) => {
         #[aya_ebpf::macros::btf_tracepoint(function = $tracepoint)]

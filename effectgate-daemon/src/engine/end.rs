@@ -37,7 +37,9 @@ impl Work {
             notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
         }
         self.flush(id);
-        self.unattributed();
+        if let Err(error) = self.unattributed() {
+            notices.push(Notice::CanaryFailed { why: format!("{error:#}") });
+        }
         self.losses(id);
         self.holes(id);
         self.repeats(id);

@@ -28,8 +28,6 @@ pub struct Job {
     pub records: u64,
     pub violations: u64,
     pub lost: u64,
-    /// Those of them that never had a number.
-    pub unnumbered: u64,
     /// Why its evidence is not whole.
     pub failed: Option<String>,
     /// Seconds after the launch at which it is stopped.

@@ -83,7 +83,7 @@ impl Work {
         let own = own.map(|path| real(path).map(bytes)).collect::<Result<_>>()?;
         let seen = self.recent_canary()?;
         // What went by before is none of its business.
-        self.unattributed();
+        self.unattributed()?;
         let ts = self.now();
         self.attributor.start(id, listed.clone(), roots.clone(), found.links);
         self.kernel.counters(id, true)?;
@@ -103,7 +103,6 @@ impl Work {
                 records: 0,
                 violations: 0,
                 lost: 0,
-                unnumbered: 0,
                 failed: None,
                 bound: spec.policy.limit(Limited::WallClock).map(|bound| bound.value),
                 launched: None,

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use anyhow::Result;
 use effectgate_core::input::{Class, Input, JobId, Limited, Notice, Stage};
 
 use super::{job::Job, kill_cgroup, roots::warn, work::Work};
@@ -46,7 +47,9 @@ impl Work {
         if !self.jobs.is_empty() {
             self.check();
         }
-        self.unattributed();
+        if let Err(error) = self.unattributed() {
+            self.wrong(format!("{error:#}"));
+        }
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         for id in ids {
             self.losses(id);
@@ -80,8 +83,7 @@ impl Work {
     /// counted as lost: nothing explains them.
     pub(super) fn holes(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let explained = job.lost - job.unnumbered;
-        let unexplained = self.kernel.missing(id).saturating_sub(explained);
+        let unexplained = self.kernel.missing(id).saturating_sub(job.lost);
         if unexplained > 0 {
             job.lost += unexplained;
             let lost = vec![(Class::Guard, unexplained)];
@@ -116,27 +118,29 @@ impl Work {
         }
     }
 
-    /// Turns records that could not be decoded, and effects that the kernel did not
-    /// tell of, into gap records. Whose they were cannot be told, so every job is told.
-    pub(super) fn unattributed(&mut self) {
+    /// Turns records that could not be decoded, and effects that the kernel may not
+    /// have told of, into gap records. Whose they were cannot be told, so every job is
+    /// told.
+    ///
+    /// # Errors
+    /// When the kernel does not say what it told.
+    pub(super) fn unattributed(&mut self) -> Result<()> {
         let garbled = std::mem::take(&mut self.garbled);
         self.lost_of_all(Stage::Decode, vec![(Class::Guard, garbled)]);
-        match self.kernel.skipped() {
-            Ok(skipped) => self.lost_of_all(Stage::Hook, skipped),
-            Err(error) => self.wrong(format!("{error:#}")),
-        }
+        let skipped = self.kernel.skipped()?;
+        self.lost_of_all(Stage::Hook, skipped);
+        Ok(())
     }
 
     fn lost_of_all(&mut self, stage: Stage, lost: Vec<(Class, u64)>) {
         let count: u64 = lost.iter().map(|(_, count)| count).sum();
-        if count == 0 {
+        if count == 0 || self.jobs.is_empty() {
             return;
         }
         self.metrics.lost(stage, &lost);
         for id in self.jobs.keys().copied().collect::<Vec<_>>() {
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.lost += count;
-                job.unnumbered += if stage == Stage::Hook { count } else { 0 };
             }
             self.step(Input::Gap { job: id, ts: self.now(), stage, lost: lost.clone() });
         }

@@ -15,8 +15,8 @@ use super::{
     work::{RECORDS, TICK, Work},
 };
 
-/// Songs that may get lost in a full ring, or die with their canary, before that
-/// counts as a failure.
+/// Songs that may get lost, or die with their canary, before that counts as a
+/// failure.
 const SONGS: usize = 3;
 
 /// What is known of the watcher.
@@ -26,8 +26,9 @@ pub struct Watch {
     canary: Option<Canary>,
     /// When it was last heard, and in which classes.
     heard: Option<(Instant, Vec<Class>)>,
-    /// Its records that were lost before the song began.
+    /// Its records that were lost before the song began, and programs skipped.
     lost: u64,
+    skipped: u64,
     /// Songs in a row that proved nothing either way.
     vain: usize,
     /// What was last said to be wrong; it is said once.
@@ -38,14 +39,23 @@ pub struct Watch {
 /// What came of a song.
 enum Proof {
     Heard(Vec<Class>),
-    /// It was lost in a full ring, or the canary died: neither says anything.
+    /// It was lost in a full ring, the kernel skipped a program, or the canary died:
+    /// none says anything.
     None,
     Missing(String),
 }
 
 impl Watch {
     pub fn new(pulse: &Arc<Pulse>) -> Watch {
-        Watch { canary: None, heard: None, lost: 0, vain: 0, wrong: None, pulse: Arc::clone(pulse) }
+        Watch {
+            canary: None,
+            heard: None,
+            lost: 0,
+            skipped: 0,
+            vain: 0,
+            wrong: None,
+            pulse: Arc::clone(pulse),
+        }
     }
 
     pub fn hear(&mut self, event: &Event) {
@@ -103,7 +113,7 @@ impl Work {
                 Proof::Missing(why) => bail!(why),
             }
         }
-        bail!("{SONGS} canaries in a row were lost in a full ring, or died")
+        bail!("{SONGS} canaries in a row were lost, or died")
     }
 
     /// As [`Work::fresh_canary`], unless that has just been done.
@@ -116,6 +126,7 @@ impl Work {
 
     fn sing(&mut self) -> Result<()> {
         self.watch.lost = self.canaries_lost();
+        self.watch.skipped = self.kernel.skips()?;
         if let Some(canary) = &mut self.watch.canary {
             match canary.sing() {
                 Ok(()) => return Ok(()),
@@ -157,7 +168,9 @@ impl Work {
             // Whoever stopped or killed it, another one can sing.
             self.watch.canary = None;
         }
-        if lost || stand == Stand::Stuck {
+        // One that cannot be asked is told of where jobs are.
+        let skipped = self.kernel.skips().is_ok_and(|skips| skips > self.watch.skipped);
+        if lost || skipped || stand == Stand::Stuck {
             return Proof::None;
         }
         let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();

@@ -33,6 +33,9 @@ pub struct Identity {
     pub dev: Device,
 }
 
+/// How often is asked until there is an answer.
+const CALLS: usize = 3;
+
 /// Asks the kernel programs. Only the engine's thread is answered.
 pub struct Registrar {
     answer: Array<MapData, [u8; size_of::<maps::Registrar>()]>,
@@ -57,6 +60,16 @@ impl Registrar {
     /// # Errors
     /// When it is not open, or the kernel programs do not answer.
     pub fn identify(&self, file: impl AsFd) -> Result<Identity> {
+        // The kernel may have skipped a program, as another task was preempted in it.
+        for _ in 1..CALLS {
+            if let Ok(found) = self.ask(&file) {
+                return Ok(found);
+            }
+        }
+        self.ask(&file)
+    }
+
+    fn ask(&self, file: &impl AsFd) -> Result<Identity> {
         let number = self.asked.get() + 1;
         self.asked.set(number);
         let fd = file.as_fd().as_raw_fd();

@@ -96,7 +96,7 @@ impl Kernel {
         drop(bytes);
         // Frozen with the offsets: when it is off, the verifier removes it.
         let asked = tracing::enabled!(tracing::Level::TRACE);
-        let twice = hooks.iter().any(|hook| hook.again.is_some());
+        let twice = hooks.iter().any(|hook| hook.stands_in_for.is_some());
         let mut bpf = load::maps(&offsets, ring_bytes, asked, twice)?;
         let btf = Btf::from_sys_fs().context("cannot parse the kernel's BTF")?;
         let root = File::open(cgroup_root)
@@ -112,7 +112,7 @@ impl Kernel {
             let verified = info.verified_instruction_count();
             tracing::debug!(program = %name, verified, took = ?at.elapsed(), "attached");
             programs.push(info.id());
-            skipped.watch(hook, descriptor(&bpf, &name)?);
+            skipped.watch(hook, backend, descriptor(&bpf, &name)?);
         }
         let links = Links::to(&programs)?;
         ensure!(links.count() == programs.len(), "some programs are attached by no link");
@@ -126,7 +126,10 @@ impl Kernel {
         let registrar = Rc::new(Registrar::new(registrar)?);
         let diagnostics = asked.then(|| EbpfLogger::init(&mut bpf)).transpose()?;
         let order = Order::default();
-        Ok(Kernel { bpf, critical, bulk, order, links, skipped, registrar, diagnostics, backend })
+        let mut kernel =
+            Kernel { bpf, critical, bulk, order, links, skipped, registrar, diagnostics, backend };
+        kernel.clear_done()?;
+        Ok(kernel)
     }
 
     /// Who says which file is which.
@@ -147,9 +150,29 @@ impl Kernel {
     /// class. Whose effects those were cannot be told.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel does not say, or what was left undone cannot be put right.
     pub fn skipped(&mut self) -> Result<Vec<(Class, u64)>> {
-        self.skipped.take()
+        let skipped = self.skipped.take()?;
+        if !skipped.is_empty() {
+            self.clear_done()?;
+        }
+        Ok(skipped)
+    }
+
+    /// How often it did so far.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn skips(&self) -> Result<u64> {
+        self.skipped.total()
+    }
+
+    /// Forgets what first programs did that no second one asked for: it was skipped,
+    /// or not attached yet.
+    fn clear_done(&mut self) -> Result<()> {
+        let mut map = self.hash::<u64, u8>("DONE")?;
+        let keys: Vec<u64> = map.keys().collect::<Result<_, _>>()?;
+        keys.iter().try_for_each(|key| remove(&mut map, key))
     }
 
     /// Passes on what the programs logged (with `-vv`).

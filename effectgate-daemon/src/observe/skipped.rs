@@ -1,14 +1,14 @@
 //! What the kernel did not run. A program that is told of something, not asked,
 //! is skipped while a run of it has not ended on the same processor: the kernel
-//! takes another task's for a recursion when the first was preempted in it
-//! (`prog->active`, `kernel/bpf/trampoline.c`, `kernel/trace/bpf_trace.c`). That
-//! an effect went by is not known then, only that one may have: it counts.
+//! takes another task's for a recursion when the first was preempted or interrupted
+//! in it (`prog->active`, `kernel/bpf/trampoline.c`, `kernel/trace/bpf_trace.c`).
+//! That an effect went by is not known then, only that one may have: it counts.
 
 use std::{fs, os::fd::RawFd};
 
 use anyhow::{Context, Result};
-use effectgate_common::hooks::{Hook, Serves};
-use effectgate_core::input::Class;
+use effectgate_common::hooks::{Attach, Hook, Serves};
+use effectgate_core::input::{Backend, Class};
 
 /// The programs, and how often each was skipped so far.
 #[derive(Debug, Default)]
@@ -24,9 +24,16 @@ struct Program {
 }
 
 impl Skipped {
-    /// Has a program be looked after. What another one stands in for is not missed.
-    pub fn watch(&mut self, hook: &Hook, fd: RawFd) {
-        if let Some(first) = hook.again {
+    /// Has a program be looked after, unless it is never skipped. What another one
+    /// stands in for is not missed.
+    pub fn watch(&mut self, hook: &Hook, backend: Backend, fd: RawFd) {
+        match hook.attach {
+            Attach::TracePoint(_) | Attach::Function(_) => {}
+            Attach::Lsm(_) if backend != Backend::Lsm => {}
+            // `bpf_prog_check_recur`; cgroups' programs pass no such check.
+            Attach::Lsm(_) | Attach::SockAddr(_) | Attach::Sock(_) => return,
+        }
+        if let Some(first) = hook.stands_in_for {
             self.0.retain(|program| program.name != first);
         }
         let class = match hook.serves {
@@ -41,26 +48,37 @@ impl Skipped {
     /// How often programs were skipped since this was last asked, by class.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel does not say. Then nothing is taken.
     pub fn take(&mut self) -> Result<Vec<(Class, u64)>> {
+        let now = self.0.iter().map(Program::misses).collect::<Result<Vec<_>>>()?;
         let mut counts = Vec::new();
-        for program in &mut self.0 {
-            let path = format!("/proc/self/fdinfo/{}", program.fd);
-            let said = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-            let now =
-                misses(&said).with_context(|| format!("{path} has no number behind {MISSES:?}"))?;
-            let new = now.saturating_sub(program.skipped);
-            if new > 0 {
-                tracing::warn!(
-                    program = program.name,
-                    times = new,
-                    "the kernel skipped a program, in which another task was preempted"
-                );
-                counts.push((program.class, new));
-                program.skipped = now;
+        for (program, now) in self.0.iter_mut().zip(now) {
+            let times = now.saturating_sub(program.skipped);
+            program.skipped = now;
+            if times > 0 {
+                tracing::warn!(program = program.name, times, "{SKIPPED}");
+                counts.push((program.class, times));
             }
         }
         Ok(counts)
+    }
+
+    /// How often programs were skipped so far.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn total(&self) -> Result<u64> {
+        self.0.iter().map(Program::misses).sum()
+    }
+}
+
+const SKIPPED: &str = "the kernel skipped a program: another task was preempted in it";
+
+impl Program {
+    fn misses(&self) -> Result<u64> {
+        let path = format!("/proc/self/fdinfo/{}", self.fd);
+        let said = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        misses(&said).with_context(|| format!("{path} has no number behind {MISSES:?}"))
     }
 }
 
@@ -73,6 +91,8 @@ fn misses(said: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use effectgate_common::hooks::HOOKS;
+
     use super::*;
 
     #[test]
@@ -82,5 +102,19 @@ mod tests {
         assert_eq!(misses(said), Some(17));
         assert_eq!(misses("prog_type:\t26\n"), None);
         assert_eq!(misses("recursion_misses:\tmany\n"), None);
+    }
+
+    #[test]
+    fn who_is_stood_in_for_is_not_missed_nor_who_is_asked() {
+        let mut skipped = Skipped::default();
+        let hook = |name| HOOKS.iter().find(|hook| hook.program == name).expect(name);
+        for name in ["task_exec", "task_exec_again", "file_open", "connect4", "network_made"] {
+            skipped.watch(hook(name), Backend::Lsm, -1);
+        }
+        let watched: Vec<_> = skipped.0.iter().map(|program| program.name).collect();
+        assert_eq!(watched, ["task_exec_again", "network_made"]);
+        skipped.watch(hook("file_open"), Backend::Fentry, -1);
+        assert_eq!(skipped.0.len(), 3);
+        assert!(skipped.take().is_err() && skipped.total().is_err());
     }
 }

@@ -9,14 +9,14 @@ use effectgate_tests::daemon::Daemon;
 use effectgate_tests::{Outcome, Scene, attached, gate, record};
 
 /// What these tests exercise: names in the hook table.
-pub(crate) const HOOKS: &[&str] =
-    &["task_fork_again", "task_exec_again", "task_exit_again", "cgroup_move_again"];
+pub(crate) const HOOKS: &[&str] = &["task_fork_again", "task_exec_again", "task_exit_again"];
 
 /// Programs that are run while others on that processor are about to be.
 const PROGRAMS: usize = 200;
 
-/// A kernel that takes the processor away from whatever runs; before 7.0 most only
-/// do so where it says that it can wait.
+/// A machine whose kernel takes the processor away from whatever runs: others do so
+/// only where it can wait. It is a machine of the tests' own: `lsm` and `fentry` are
+/// nowhere else.
 struct Preemptive {
     debug: Scene,
     before: Option<String>,
@@ -43,7 +43,7 @@ impl Drop for Preemptive {
         if let Some(before) = &self.before {
             let _ = fs::write(self.switch(), before);
         }
-        let _ = Command::new("umount").arg(self.debug.root()).status();
+        let _ = Command::new("umount").arg("-l").arg(self.debug.root()).status();
     }
 }
 
@@ -63,70 +63,81 @@ fn skipped(daemon: &Daemon) -> u64 {
     .sum()
 }
 
-/// Has the job done, again and again, until programs were skipped.
-fn until_skipped() -> Outcome {
-    let daemon = Daemon::start();
-    let count = PROGRAMS.to_string();
-    for _ in 0..5 {
-        let before = skipped(&daemon);
-        let scene = Scene::new();
-        let words = ["preempted-programs", &count];
-        let mut command = attached::command(&gate::trigger(), words, &scene, Vec::new());
-        let (_, outcome) =
-            attached::run(&daemon, &scene, &scene.envelope(), "observe", &mut command, true);
-        let outcome = outcome.unwrap_or_else(|| panic!("no verdict\n{}", daemon.log()));
-        let times = skipped(&daemon) - before;
-        if times > 0 {
-            println!("skipped {times} times\n{}", daemon.log());
-            return outcome;
-        }
-        outcome.assert_pass();
-    }
-    panic!("no program was skipped\n{}", daemon.log());
+/// A job that runs programs while others on that processor are about to be, and how
+/// often the daemon's programs were skipped meanwhile.
+fn preempted(daemon: &Daemon) -> (Outcome, u64) {
+    let before = skipped(daemon);
+    let scene = Scene::new();
+    let words = ["preempted-programs", &PROGRAMS.to_string()];
+    let mut command = attached::command(&gate::trigger(), words, &scene, Vec::new());
+    let (_, outcome) =
+        attached::run(daemon, &scene, &scene.envelope(), "observe", &mut command, true);
+    let outcome = outcome.unwrap_or_else(|| panic!("no verdict\n{}", daemon.log()));
+    (outcome, skipped(daemon) - before)
 }
 
-fn count(outcome: &Outcome, kind: &str) -> usize {
-    outcome.events.iter().filter(|event| record::kind(event) == kind).count()
+fn of_kind<'a>(outcome: &'a Outcome, kind: &str) -> Vec<&'a serde_json::Value> {
+    outcome.events.iter().filter(|event| record::kind(event) == kind).collect()
 }
 
-/// From 7.0 on processes and programs are told twice: none is missed.
+/// Whether the log says that a program was skipped.
+fn says_so(outcome: &Outcome) -> bool {
+    let gaps = of_kind(outcome, "guard/gap");
+    gaps.iter().any(|gap| record::text(&gap["object"]["stage"]) == "hook")
+}
+
+/// Who is asked is not skipped, and of processes and programs the kernel programs
+/// are told twice.
 #[test]
-fn programs_of_who_is_preempted() {
-    if gate::backend() != "lsm" || gate::kernel() < (7, 0) {
-        println!(
-            "not tested: only programs that are told can be skipped, on tracepoints since 7.0"
-        );
+fn nothing_is_missed() {
+    if gate::backend() != "lsm" {
+        println!("not tested: this backend's programs are skipped for good");
         return;
     }
-    let outcome = until_skipped();
-    outcome.assert_pass();
-    let all = 2 * PROGRAMS + 1;
-    assert_eq!(count(&outcome, "exec/exec"), all, "{}", outcome.story());
-    assert_eq!(count(&outcome, "exec/fork"), all, "{}", outcome.story());
-    assert_eq!(count(&outcome, "exec/exit"), all + 1, "{}", outcome.story());
+    let _kernel = Preemptive::new();
+    let daemon = Daemon::start();
+    let told_twice = gate::kernel() >= (7, 0);
+    // What is told twice can be missed twice; that is rare, and said.
+    for _ in 0..10 {
+        let (outcome, times) = preempted(&daemon);
+        if told_twice && (times == 0 || says_so(&outcome)) {
+            assert_eq!(times == 0, !says_so(&outcome), "{}", outcome.story());
+            continue;
+        }
+        outcome.assert_pass();
+        let all = 2 * PROGRAMS + 1;
+        for (kind, count) in [("exec/exec", all), ("exec/fork", all), ("exec/exit", all + 1)] {
+            assert_eq!(of_kind(&outcome, kind).len(), count, "{kind}{}", outcome.story());
+        }
+        assert_eq!(times > 0, told_twice, "{}", daemon.log());
+        return;
+    }
+    panic!("never was a program skipped once\n{}", daemon.log());
 }
 
 /// What is told once is counted when it is not told.
 #[test]
-fn effects_of_who_is_preempted() {
-    if std::env::var_os("EFFECTGATE_TEST_VM").is_none() {
-        println!("not tested: this would change how the machine's own kernel schedules");
-        return;
-    }
+fn what_is_missed_is_counted() {
     let skips = match gate::backend().as_str() {
         "fentry" => true,
         "tracepoint" => gate::kernel() >= (7, 0),
         _ => false,
     };
     if !skips {
-        println!("not tested: here such programs are run all the same, or not preempted");
+        println!("not tested: here programs are not skipped");
         return;
     }
-    let kernel = Preemptive::new();
-    let outcome = until_skipped();
-    drop(kernel);
-    outcome.assert_indeterminate();
-    let gaps = outcome.events.iter().filter(|event| record::kind(event) == "guard/gap");
-    let mut stages = gaps.map(|event| record::text(&event["object"]["stage"]));
-    assert!(stages.any(|stage| stage == "hook"), "{}", outcome.story());
+    let _kernel = Preemptive::new();
+    let daemon = Daemon::start();
+    for _ in 0..10 {
+        let (outcome, times) = preempted(&daemon);
+        if times == 0 {
+            outcome.assert_pass();
+            continue;
+        }
+        outcome.assert_indeterminate();
+        assert!(says_so(&outcome), "{}", outcome.story());
+        return;
+    }
+    panic!("never was a program skipped\n{}", daemon.log());
 }
