@@ -152,11 +152,12 @@ impl Kernel {
     /// # Errors
     /// When the kernel does not say, or what was left undone cannot be put right.
     pub fn skipped(&mut self) -> Result<Vec<(Class, u64)>> {
-        let skipped = self.skipped.take()?;
-        if !skipped.is_empty() {
+        let counts = self.skipped.counts()?;
+        // First: what is taken is told once.
+        if self.skipped.is_news(&counts) {
             self.clear_done()?;
         }
-        Ok(skipped)
+        Ok(self.skipped.take(&counts))
     }
 
     /// How often it did so far.
@@ -164,7 +165,7 @@ impl Kernel {
     /// # Errors
     /// When the kernel does not say.
     pub fn skips(&self) -> Result<u64> {
-        self.skipped.total()
+        Ok(self.skipped.counts()?.iter().sum())
     }
 
     /// Forgets what first programs did that no second one asked for: it was skipped,

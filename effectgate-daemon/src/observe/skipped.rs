@@ -45,30 +45,32 @@ impl Skipped {
         self.0.push(Program { name: hook.program, class, fd, skipped: 0 });
     }
 
-    /// How often programs were skipped since this was last asked, by class.
-    ///
-    /// # Errors
-    /// When the kernel does not say. Then nothing is taken.
-    pub fn take(&mut self) -> Result<Vec<(Class, u64)>> {
-        let now = self.0.iter().map(Program::misses).collect::<Result<Vec<_>>>()?;
-        let mut counts = Vec::new();
-        for (program, now) in self.0.iter_mut().zip(now) {
-            let times = now.saturating_sub(program.skipped);
-            program.skipped = now;
-            if times > 0 {
-                tracing::warn!(program = program.name, times, "{SKIPPED}");
-                counts.push((program.class, times));
-            }
-        }
-        Ok(counts)
-    }
-
-    /// How often programs were skipped so far.
+    /// How often each was skipped so far.
     ///
     /// # Errors
     /// When the kernel does not say.
-    pub fn total(&self) -> Result<u64> {
-        self.0.iter().map(Program::misses).sum()
+    pub fn counts(&self) -> Result<Vec<u64>> {
+        self.0.iter().map(Program::misses).collect()
+    }
+
+    /// Whether these counts are others than were taken last.
+    #[must_use]
+    pub fn is_news(&self, counts: &[u64]) -> bool {
+        self.0.iter().zip(counts).any(|(program, count)| program.skipped != *count)
+    }
+
+    /// Takes counts, and says by class what is new in them.
+    pub fn take(&mut self, counts: &[u64]) -> Vec<(Class, u64)> {
+        let mut new = Vec::new();
+        for (program, count) in self.0.iter_mut().zip(counts) {
+            let times = count.saturating_sub(program.skipped);
+            program.skipped = *count;
+            if times > 0 {
+                tracing::warn!(program = program.name, times, "{SKIPPED}");
+                new.push((program.class, times));
+            }
+        }
+        new
     }
 }
 
@@ -115,6 +117,11 @@ mod tests {
         assert_eq!(watched, ["task_exec_again", "network_made"]);
         skipped.watch(hook("file_open"), Backend::Fentry, -1);
         assert_eq!(skipped.0.len(), 3);
-        assert!(skipped.take().is_err() && skipped.total().is_err());
+        assert!(skipped.counts().is_err(), "it has no such descriptor");
+
+        assert!(skipped.is_news(&[0, 0, 7]) && !skipped.is_news(&[0, 0, 0]));
+        let new = skipped.take(&[2, 0, 7]);
+        assert_eq!(new, [(Class::Exec, 2), (Class::File, 7)]);
+        assert_eq!(skipped.take(&[3, 0, 7]), [(Class::Exec, 1)]);
     }
 }
