@@ -32,9 +32,13 @@ pub fn is_secret_name(name: &[u8]) -> bool {
 /// Whether a name could promise a secret at all, in any of the ways that are
 /// known: it is asked of every word of every text, and most are turned away.
 pub(crate) fn may_promise(name: &[u8]) -> bool {
-    const PARTS: [&[u8; 3]; 11] =
-        [b"sig", b"key", b"pri", b"tok", b"sec", b"pas", b"pwd", b"psk", b"cre", b"aut", b"coo"];
-    matches!(name, [.., b'p' | b'P', b'w' | b'W'])
+    const PARTS: [&[u8; 3]; 12] = [
+        b"sig", b"key", b"pri", b"tok", b"sec", b"pas", b"pwd", b"psk", b"cre", b"aut", b"coo",
+        b"bea",
+    ];
+    // A name can end in what is no part of its words: `pw_`.
+    let end = name.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |last| last + 1);
+    matches!(name[..end], [.., b'p' | b'P', b'w' | b'W'])
         || name.windows(3).any(|window| {
             // Makes letters lower case; what else becomes one of these was no letter.
             let lower = [window[0] | 0x20, window[1] | 0x20, window[2] | 0x20];

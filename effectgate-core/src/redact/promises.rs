@@ -320,8 +320,6 @@ pub(super) fn is_name(b: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -362,20 +360,62 @@ mod tests {
         }
     }
 
-    proptest! {
-        /// What is turned away at the door would have been turned away inside.
-        #[test]
-        fn the_door_keeps_nobody_out(
-            parts in prop::collection::vec(
-                "[-_.]|api|key|KEYS|private|Token|secret|pass|Passwd|pwd|pw|PSK|auth|bearer|in|out|code|credential|\\
-                authorization|proxy|cookie|sig|signature|set|x|access|[a-z]{0,3}",
-                0..5,
-            )
-        ) {
-            let name = parts.concat().into_bytes();
-            let inside = Promise::inside(&name).is_some() || header_inside(&name).is_some();
-            prop_assert!(may_promise(&name) || !inside);
+    /// What is turned away at the door would have been turned away inside, however
+    /// the parts of names are put together.
+    #[test]
+    fn the_door_keeps_nobody_out() {
+        let parts = [
+            "",
+            "-",
+            "_",
+            ".",
+            "-H",
+            "x",
+            "api",
+            "key",
+            "KEYS",
+            "private",
+            "job",
+            "deploy",
+            "access",
+            "Token",
+            "secret",
+            "pass",
+            "in",
+            "out",
+            "code",
+            "Passwd",
+            "password",
+            "pwd",
+            "old",
+            "pw",
+            "PSK",
+            "auth",
+            "bearer",
+            "credential",
+            "authorization",
+            "proxy",
+            "cookie",
+            "set",
+            "sig",
+            "signature",
+        ];
+        let mut turned_away = 0;
+        for first in parts {
+            for second in parts {
+                for third in parts {
+                    for fourth in ["", "-", "_", "s"] {
+                        let name = [first, second, third, fourth].concat().into_bytes();
+                        let meant =
+                            Promise::inside(&name).is_some() || header_inside(&name).is_some();
+                        let shown = String::from_utf8_lossy(&name);
+                        assert!(may_promise(&name) || !meant, "{shown}");
+                        turned_away += usize::from(!may_promise(&name));
+                    }
+                }
+            }
         }
+        assert!(turned_away > 1_000, "{turned_away}");
     }
 
     #[test]
