@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 /// What the kernel says of each descriptor of this process.
-const DESCRIPTORS: &str = "/proc/self/fdinfo";
+pub(super) const DESCRIPTORS: &str = "/proc/self/fdinfo";
 
 /// Links, and what the kernel said of each when it was made: type, number,
 /// program, and where it is attached (`bpf_link_show_fdinfo`).

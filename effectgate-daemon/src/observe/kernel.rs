@@ -4,7 +4,7 @@
 use std::{
     fmt,
     fs::File,
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
     path::Path,
     rc::Rc,
     time::Instant,
@@ -26,7 +26,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::{
     attached::Links,
     identity::Registrar,
-    load::{self, attach, descriptor, info, offsets, program_name, version},
+    load::{self, attach, offsets, program_name, version},
     order::Order,
     skipped::Skipped,
 };
@@ -107,12 +107,13 @@ impl Kernel {
             attach(&mut bpf, hook, backend, &btf, &root)
                 .with_context(|| format!("cannot attach {} ({})", hook.program, hook.doc))?;
             let name = program_name(hook, backend);
+            let program = bpf.program(&name).context("it was just attached")?;
             let info =
-                info(&bpf, &name).with_context(|| format!("the kernel does not know {name}"))?;
+                program.info().with_context(|| format!("the kernel does not know {name}"))?;
             let verified = info.verified_instruction_count();
             tracing::debug!(program = %name, verified, took = ?at.elapsed(), "attached");
             programs.push(info.id());
-            skipped.watch(hook, backend, descriptor(&bpf, &name)?);
+            skipped.watch(hook, backend, program.fd()?.as_fd().as_raw_fd());
         }
         let links = Links::to(&programs)?;
         ensure!(links.count() == programs.len(), "some programs are attached by no link");

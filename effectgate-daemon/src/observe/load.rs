@@ -1,17 +1,13 @@
 //! Loading the kernel object and attaching its programs.
 
-use std::{
-    borrow::Cow,
-    fs::File,
-    os::fd::{AsFd, AsRawFd, RawFd},
-};
+use std::{borrow::Cow, fs::File, os::fd::AsFd};
 
 use anyhow::{Context, Result, bail};
 use aya::{
     Btf, Ebpf, EbpfLoader,
     programs::{
         BtfTracePoint, CgroupAttachMode, CgroupSock, CgroupSockAddr, FExit, Lsm, Program,
-        ProgramError, ProgramInfo,
+        ProgramError,
     },
     util::KernelVersion,
 };
@@ -116,25 +112,6 @@ pub fn attach(bpf: &mut Ebpf, hook: &Hook, backend: Backend, btf: &Btf, root: &F
         (attach, _) => bail!("the object's program {} is no {attach:?}", hook.program),
     }
     Ok(())
-}
-
-/// The descriptor of a loaded program, which is open as long as the program is there.
-pub fn descriptor(bpf: &Ebpf, name: &str) -> Result<RawFd> {
-    let program = bpf.program(name).with_context(|| format!("the object has no program {name}"))?;
-    Ok(program.fd()?.as_fd().as_raw_fd())
-}
-
-/// What the kernel says of a loaded program.
-pub fn info(bpf: &Ebpf, name: &str) -> Option<ProgramInfo> {
-    let info = match bpf.program(name)? {
-        Program::BtfTracePoint(program) => program.info(),
-        Program::Lsm(program) => program.info(),
-        Program::FExit(program) => program.info(),
-        Program::CgroupSockAddr(program) => program.info(),
-        Program::CgroupSock(program) => program.info(),
-        _ => return None,
-    };
-    info.ok()
 }
 
 /// The verifier's log is long; its end says why.

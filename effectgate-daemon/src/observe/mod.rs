@@ -12,5 +12,5 @@ pub mod mounts;
 pub mod order;
 pub mod proc;
 mod resolve;
-pub mod skipped;
+mod skipped;
 mod strings;

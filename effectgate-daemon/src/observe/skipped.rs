@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use effectgate_common::hooks::{Attach, Hook, Serves};
 use effectgate_core::input::{Backend, Class};
 
+use super::attached::DESCRIPTORS;
+
 /// The programs, and how often each was skipped so far.
 #[derive(Debug, Default)]
 pub struct Skipped(Vec<Program>);
@@ -78,7 +80,7 @@ const SKIPPED: &str = "the kernel skipped a program: another task was preempted 
 
 impl Program {
     fn misses(&self) -> Result<u64> {
-        let path = format!("/proc/self/fdinfo/{}", self.fd);
+        let path = format!("{DESCRIPTORS}/{}", self.fd);
         let said = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         misses(&said).with_context(|| format!("{path} has no number behind {MISSES:?}"))
     }
